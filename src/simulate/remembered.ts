@@ -11,40 +11,34 @@ export function remembered<Key, Value>(
   return value;
 }
 
+export type Numbered<Value> = ReturnType<typeof numbered<Value>>;
+
 /** Gives equal values one number, from 0. */
-export class Numbered<Value> {
-  readonly #values: Value[] = [];
-  readonly #numbers = new Map<string, number>();
-
-  /** @param key equal for equal values only. */
-  numberOf(key: string, value: () => Value): number {
-    return remembered(this.#numbers, key, () => this.#values.push(value()) - 1);
-  }
-
-  at(number: number): Value {
-    const value = this.#values[number];
-    if (value === undefined) throw new RangeError(`simulation: nothing has the number ${number}`);
-    return value;
-  }
+export function numbered<Value>() {
+  const values: Value[] = [];
+  const numbers = new Map<string, number>();
+  return {
+    /** @param key equal for equal values only. */
+    numberOf: (key: string, value: () => Value): number =>
+      remembered(numbers, key, () => values.push(value()) - 1),
+    at(number: number): Value {
+      const value = values[number];
+      if (value === undefined) throw new RangeError(`simulation: nothing has the number ${number}`);
+      return value;
+    },
+  };
 }
 
-/** Keeps the values that were made last, by key. */
-export class Recent<Value> {
-  readonly #limit: number;
-  readonly #values = new Map<string, Value>();
+export type Recent<Value> = ReturnType<typeof recent<Value>>;
 
-  /** @param limit so many values are kept. */
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  of(key: string, make: () => Value): Value {
-    const found = this.#values.get(key);
-    if (found !== undefined) return found;
-    const value = make();
-    const [oldest] = this.#values.keys();
-    if (oldest !== undefined && this.#values.size >= this.#limit) this.#values.delete(oldest);
-    this.#values.set(key, value);
-    return value;
-  }
+/** Keeps the values that were made last, by key. @param limit so many are kept. */
+export function recent<Value>(limit: number) {
+  const values = new Map<string, Value>();
+  return (key: string, make: () => Value): Value =>
+    remembered(values, key, () => {
+      const value = make();
+      const [oldest] = values.keys();
+      if (oldest !== undefined && values.size >= limit) values.delete(oldest);
+      return value;
+    });
 }

@@ -211,24 +211,17 @@ export function withFormerNames(table: RoutingTable, names: readonly string[]): 
 
 const LISTS = ["order", "only", "ignore"] as const;
 
-/**
- * Preferences with the names that the table's rows have; the same object where no former name is in
- * them.
- */
+/** Preferences with the names that the table's rows have. */
 export function namedProviders(
   table: RoutingTable,
   preferences: ProviderPreferences | null,
 ): ProviderPreferences | null {
   const names = new Map(formerProviders(table));
   if (preferences === null || names.size === 0) return preferences;
-  const changed = LISTS.filter(
-    (member) => preferences[member]?.some((name) => names.has(name)) === true,
-  );
-  if (changed.length === 0) return preferences;
-  const lists = changed.map((member) => [
-    member,
-    preferences[member]?.map((name) => names.get(name) ?? name),
-  ]);
+  const lists = LISTS.flatMap((member) => {
+    const list = preferences[member];
+    return list === undefined ? [] : [[member, list.map((name) => names.get(name) ?? name)]];
+  });
   return { ...preferences, ...Object.fromEntries(lists) };
 }
 
@@ -303,13 +296,6 @@ const PATHS: Readonly<Record<RenamedKind, readonly string[]>> = {
   workspace: ["input.workspace.id"],
 };
 
-/** Where base has a row under both names, and a policy could count them. */
-const COUNTED: Readonly<Partial<Record<RenamedKind, string>>> = {
-  region_group: "data.regions",
-  route: "data.approved.routes",
-  workspace: "data.approved",
-};
-
 /**
  * Policies of either side that may answer otherwise for the new name than for the former one. A
  * policy that has neither name in its text, does not look into names and cannot confuse them with
@@ -320,16 +306,15 @@ function distinguishing(
   { base, head }: CompiledSides,
 ): readonly string[] {
   const ambiguous = [base, head].map(({ table }) => ambiguousNames(table));
+  /** Where base has a row under both names, and a policy could count them. */
+  const counted: Readonly<Partial<Record<RenamedKind, readonly string[]>>> = {
+    // A region group is read by its name.
+    region_group: [from, to].map((name) => `data.regions.${name}`),
+    route: ["data.approved.routes"],
+    workspace: ["data.approved"],
+  };
   const canDistinguish = (reader: Reader): boolean => {
-    const counted = COUNTED[kind];
-    if (counted !== undefined && readsPath(reader, counted)) {
-      // A region group is read by its name.
-      if (
-        kind !== "region_group" ||
-        [from, to].some((name) => readsPath(reader, `${counted}.${name}`))
-      )
-        return true;
-    }
+    if (counted[kind]?.some((path) => readsPath(reader, path)) === true) return true;
     if (!PATHS[kind].some((path) => readsPath(reader, path))) return false;
     const isKnown = (name: string) =>
       reader.names(name) || ambiguous.some((names) => names.of(reader).has(name));

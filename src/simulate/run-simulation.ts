@@ -79,6 +79,7 @@ export async function simulateSides(
   const runner = runnerFor(compiled, request);
   const { plan } = runner;
   const { tally, cut } = await decideJobs(runner, request, watch, true);
+  // Frees the memory of the diagrams.
   await runner.load();
   const evidence =
     request.evidence === null
@@ -229,7 +230,6 @@ async function withBase(
   };
   const runner = runnerFor({ base, head: base }, asIfChange);
   const found = await decideJobs(runner, asIfChange, watch, false);
-  await runner.load();
   const before = asserted(runner, found, asIfChange, () => []);
   // A class that was not decided may fail too.
   const failsInBase = (violations: number): boolean | null =>

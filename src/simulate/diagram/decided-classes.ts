@@ -89,23 +89,19 @@ function operationClasses(
     diagrams,
     levels.map(({ values }) => values.length),
   );
-  const shared: OperationDiagrams = { operation, diagrams, levels, profiles, budget };
+  const pairs = pairedLeaves(diagrams);
+  const shared: OperationDiagrams = { operation, diagrams, levels, profiles, pairs, budget };
   const sides = {
     base: sideDiagrams(loaded.base, shared),
     head: sideDiagrams(loaded.head, shared),
   };
   const noted = {
-    base: diagramUsage(sides.base, diagrams, true),
-    head: diagramUsage(sides.head, diagrams, true),
+    base: diagramUsage(sides.base, shared, true),
+    head: diagramUsage(sides.head, shared, true),
   };
   /** Notes verdicts of head as base's, where both sides are equal. */
-  const notedAsBase = diagramUsage(sides.head, diagrams, false);
+  const notedAsBase = diagramUsage(sides.head, shared, false);
   const assertionsOf = assertionDiagrams(space, shared);
-  const [outcomePairs, withReached, withAssertions] = [
-    pairedLeaves(diagrams),
-    pairedLeaves(diagrams),
-    pairedLeaves(diagrams),
-  ];
   const details = new WeakMap<PlainRequests["counts"], LevelDetails>();
 
   const verdictsOf = (
@@ -147,9 +143,9 @@ function operationClasses(
     { leaf, size, path }: LeafProfile,
     isReached: boolean,
   ): DecidedClass => {
-    const [joined] = withAssertions.at(leaf);
-    const [outcomes, reached] = withReached.at(joined);
-    const [base, head] = outcomePairs.at(outcomes);
+    const [joined] = pairs.at(leaf);
+    const [outcomes, reached] = pairs.at(joined);
+    const [base, head] = pairs.at(outcomes);
     return {
       sample: requestAt(sample, levels, path),
       size: state.size * size,
@@ -211,7 +207,7 @@ function operationClasses(
         const [base, head, reach] = state.sides;
         if (base === undefined || head === undefined)
           throw new Error("simulation: a state has two sides");
-        const outcomes = outcomePairs.of(
+        const outcomes = pairs.of(
           rootOf("base", base, sample, verdicts.base, usage.base),
           rootOf("head", head, sample, verdicts.head, usage.head),
         );
@@ -219,8 +215,8 @@ function operationClasses(
           reach === undefined || state.reachingPreferences === sample.preferences
             ? null
             : rootOf("base", reach, job.reachingSampleOf(state), reachVerdicts, null);
-        const joined = withReached.of(outcomes, reached ?? leafOf(0));
-        const root = withAssertions.of(joined, assertionsOf(job, sample));
+        const joined = pairs.of(outcomes, reached ?? leafOf(0));
+        const root = pairs.of(joined, assertionsOf(job, sample));
         for (const leaf of profiles.of(root))
           yield classOf(state, sample, root, leaf, reached !== null);
       }

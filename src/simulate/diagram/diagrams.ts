@@ -1,4 +1,4 @@
-import { Recent, remembered } from "../remembered.ts";
+import { recent, remembered } from "../remembered.ts";
 
 /** The requests that a leaf stands for. */
 export interface LeafProfile {
@@ -25,7 +25,7 @@ export type Profiles = ReturnType<typeof profilesOf>;
 export function profilesOf(diagrams: Diagrams, sizes: readonly number[]) {
   const profiles = new Map<Node, readonly LeafProfile[]>();
   /** Of the last root only: its leaves are described one after the other. */
-  const reached = new Recent<ReadonlyMap<Node, bigint>>(1);
+  const reached = recent<ReadonlyMap<Node, bigint>>(1);
   /** By root, then by leaf. */
   const counts = new Map<Node, Map<number, LevelCounts>>();
   /** How many combinations the levels before each one have. */
@@ -45,7 +45,7 @@ export function profilesOf(diagrams: Diagrams, sizes: readonly number[]) {
 
   /** How many combinations of the levels before it reach each node. */
   const reachedFrom = (root: Node) =>
-    reached.of(String(root), () => {
+    reached(String(root), () => {
       const found = new Map([[root, combinations(0, levelOf(root))]]);
       // Numbers of nodes rise from the leaves to the root.
       for (const node of diagrams.below(root).inner.toSorted((left, right) => right - left))
@@ -132,52 +132,51 @@ const NONE = -(2 ** 31);
  * that does not fit in a pointer, which V8 allocates: combining diagrams looks millions of pairs
  * up.
  */
-export class PairTable {
-  #slots = emptySlots(FIRST_SLOTS);
-  #mask = FIRST_SLOTS - 1;
-  #size = 0;
-
-  get(left: number, right: number): number | undefined {
-    const value = this.#slots[this.#slotOf(left, right) + 2];
-    return value === NONE ? undefined : value;
-  }
-
-  /** @param value above -2 ** 31. */
-  set(left: number, right: number, value: number): void {
-    const at = this.#slotOf(left, right);
-    if (this.#slots[at + 2] === NONE) {
-      this.#size += 1;
-      this.#slots[at] = left;
-      this.#slots[at + 1] = right;
-    }
-    this.#slots[at + 2] = value;
-    if (this.#size * 2 > this.#mask) this.#grow();
-  }
+export function pairTable() {
+  let slots = emptySlots(FIRST_SLOTS);
+  let mask = FIRST_SLOTS - 1;
+  let size = 0;
 
   /** Where a pair is, or where it would be. */
-  #slotOf(left: number, right: number): number {
-    const slots = this.#slots;
-    let at = mixed(left, right) & this.#mask;
+  const slotOf = (left: number, right: number) => {
+    let at = mixed(left, right) & mask;
     for (;;) {
       const from = at * WIDTH;
       if (slots[from + 2] === NONE || (slots[from] === left && slots[from + 1] === right))
         return from;
-      at = (at + 1) & this.#mask;
+      at = (at + 1) & mask;
     }
-  }
+  };
 
-  #grow(): void {
-    const old = this.#slots;
-    const slots = (this.#mask + 1) * 2;
-    this.#slots = emptySlots(slots);
-    this.#mask = slots - 1;
+  const grow = () => {
+    const old = slots;
+    mask = (mask + 1) * 2 - 1;
+    slots = emptySlots(mask + 1);
     for (let from = 0; from < old.length; from += WIDTH) {
       if (old[from + 2] === NONE) continue;
-      const at = this.#slotOf(old[from] ?? 0, old[from + 1] ?? 0);
+      const at = slotOf(old[from] ?? 0, old[from + 1] ?? 0);
       for (let offset = 0; offset < WIDTH; offset += 1)
-        this.#slots[at + offset] = old[from + offset] ?? 0;
+        slots[at + offset] = old[from + offset] ?? 0;
     }
-  }
+  };
+
+  return {
+    get(left: number, right: number): number | undefined {
+      const value = slots[slotOf(left, right) + 2];
+      return value === NONE ? undefined : value;
+    },
+    /** @param value above -2 ** 31. */
+    set(left: number, right: number, value: number): void {
+      const at = slotOf(left, right);
+      if (slots[at + 2] === NONE) {
+        size += 1;
+        slots[at] = left;
+        slots[at + 1] = right;
+      }
+      slots[at + 2] = value;
+      if (size * 2 > mask) grow();
+    },
+  };
 }
 
 function emptySlots(slots: number): Int32Array {
@@ -331,7 +330,7 @@ export function combination(
   diagrams: Diagrams,
   join: (left: number, right: number) => number,
 ): (left: Node, right: Node) => Node {
-  const cache = new PairTable();
+  const cache = pairTable();
   const branch = (left: Node, right: Node): Node => {
     const [one, other] = [diagrams.levelOf(left), diagrams.levelOf(right)];
     const level = Math.min(one, other);
@@ -369,6 +368,8 @@ export function relabelling(
     );
   return relabelled;
 }
+
+export type PairedLeaves = ReturnType<typeof pairedLeaves>;
 
 /** Two functions as one: its leaves stand for pairs of leaves. */
 export function pairedLeaves(diagrams: Diagrams) {

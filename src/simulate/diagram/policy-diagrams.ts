@@ -9,7 +9,7 @@ import {
   type SinglePolicy,
 } from "../../policy/policy-set.ts";
 import type { Budget } from "./budget.ts";
-import { pairedLeaves, leafOf, type Diagrams, type Node, type Profiles } from "./diagrams.ts";
+import { leafOf, type Diagrams, type Node, type PairedLeaves, type Profiles } from "./diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { JobSpace, Space } from "../space/job-space.ts";
 import {
@@ -38,9 +38,8 @@ import {
  */
 export function assertionDiagrams(
   { assertions, sides }: Space,
-  { operation, diagrams, levels }: OperationDiagrams,
+  { operation, diagrams, levels, pairs }: OperationDiagrams,
 ): (job: JobSpace, sample: SampleRequest) => Node {
-  const pairs = pairedLeaves(diagrams);
   const byLevels = assertions.flatMap((assertion) => {
     const projection = projectionFor([assertion.reader], operation, null);
     // A key's names are read in the vocabulary of each side.
@@ -71,6 +70,8 @@ export interface OperationDiagrams {
   readonly diagrams: Diagrams;
   readonly levels: readonly Level[];
   readonly profiles: Profiles;
+  /** For any two functions: a leaf may stand for a pair of pairs. */
+  readonly pairs: PairedLeaves;
   readonly budget: Budget;
 }
 
@@ -173,75 +174,45 @@ const ROUTE = "input.request.route";
 const NEEDS = "input.request.needs";
 const WORKSPACE_LABELS = "input.workspace.labels";
 
-/**
- * The needs of a request as one policy sees them. Those that it does not name are as good as each
- * other where the same of its candidates have them (decision 16): then only their number matters.
- */
-function seenNeeds(
+/** Members that a policy may see less of than their whole value, as it sees them. */
+function partlySeen(
   policy: SinglePolicy,
-  { projection }: LevelReader,
-): (input: PolicyInput) => string {
-  const readsCandidates = readsPath(policy, "input.candidates");
+  { distinguishes }: Pick<Projection, "distinguishes">,
+): Readonly<Record<string, (input: PolicyInput) => string>> {
+  const readsData = readsPath(policy, "data");
+  const readsCandidates = readsPath(policy, CANDIDATES);
   const readsApprovals = readsPath(policy, "data.approved.capabilities");
-  const seesOthers = readsAllOf(policy, NEEDS);
+  const [seesNeeds, seesLabels] = [NEEDS, WORKSPACE_LABELS].map((path) => readsAllOf(policy, path));
   const named: ReadonlySet<string> = new Set(
-    CAPABILITY_NAMES.filter((need) => projection.distinguishes(NEEDS, need)),
+    CAPABILITY_NAMES.filter((need) => distinguishes(NEEDS, need)),
   );
-  return ({ request, candidates }) =>
-    request.needs
-      .filter((need) => seesOthers || named.has(need))
-      .map((need) => {
-        if (readsApprovals || named.has(need)) return `=${need}`;
-        if (!readsCandidates) return "~";
-        return candidates
-          .map(({ capabilities }) => (capabilities.includes(need) ? "1" : "0"))
-          .join("");
-      })
-      .toSorted()
-      .join("\n");
-}
-
-/**
- * The labels of a workspace as one policy sees them: where it only seeks some, the others do not
- * matter.
- */
-function seenLabels(
-  policy: SinglePolicy,
-  { projection }: LevelReader,
-): (input: PolicyInput) => string {
-  const seesOthers = readsAllOf(policy, WORKSPACE_LABELS);
-  return ({ workspace }) =>
-    workspace.labels
-      .filter((label) => seesOthers || projection.distinguishes(WORKSPACE_LABELS, label))
-      .join("\n");
-}
-
-/**
- * The name of a workspace or a route as one policy sees it: the same text for names that it does not
- * distinguish. Data has facts by name.
- */
-function seenName(
-  path: string,
-  nameOf: (input: PolicyInput) => string,
-): (policy: SinglePolicy, reader: LevelReader) => (input: PolicyInput) => string {
-  return (policy, { projection }) => {
-    const readsData = readsPath(policy, "data");
-    return (input) => {
-      const name = nameOf(input);
-      return readsData || projection.distinguishes(path, name) ? `=${name}` : "";
-    };
+  // The same text for names that it does not distinguish. Data has facts by name.
+  const nameAt = (path: string, name: string) =>
+    readsData || distinguishes(path, name) ? `=${name}` : "";
+  return {
+    [WORKSPACE]: ({ workspace }) => nameAt(WORKSPACE, workspace.id),
+    [ROUTE]: ({ request }) => nameAt(ROUTE, request.route),
+    // Needs that it does not name are as good as each other where the same of its candidates have
+    // them (decision 16): then only their number matters.
+    [NEEDS]: ({ request, candidates }) =>
+      request.needs
+        .filter((need) => seesNeeds || named.has(need))
+        .map((need) => {
+          if (readsApprovals || named.has(need)) return `=${need}`;
+          if (!readsCandidates) return "~";
+          return candidates
+            .map(({ capabilities }) => (capabilities.includes(need) ? "1" : "0"))
+            .join("");
+        })
+        .toSorted()
+        .join("\n"),
+    // Where it only seeks some labels, the others do not matter.
+    [WORKSPACE_LABELS]: ({ workspace }) =>
+      workspace.labels
+        .filter((label) => seesLabels || distinguishes(WORKSPACE_LABELS, label))
+        .join("\n"),
   };
 }
-
-/** How one policy sees members that it may see less of than their whole value. */
-const SEEN_BY: Readonly<
-  Record<string, (policy: SinglePolicy, reader: LevelReader) => (input: PolicyInput) => string>
-> = {
-  [WORKSPACE]: seenName(WORKSPACE, ({ workspace }) => workspace.id),
-  [ROUTE]: seenName(ROUTE, ({ request }) => request.route),
-  [NEEDS]: seenNeeds,
-  [WORKSPACE_LABELS]: seenLabels,
-};
 
 /** The diagram of a state's requests. @param start any of them. */
 export type PolicyDiagram = (state: StateInput, start: PolicyOnly) => Node;
@@ -260,11 +231,12 @@ export function policyDiagram(
 ): PolicyDiagram {
   const { contract, identity } = policy;
   const seen = levels.map((level) => level.values.map((_, value) => level.seen(reader, value)));
+  const partly = partlySeen(policy, reader.projection);
   /** Members of the input that differ between states, as the policy sees them. */
   const members = new Map(
     STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([path, valueOf]) => [
       path,
-      SEEN_BY[path]?.(policy, reader) ?? valueOf,
+      partly[path] ?? valueOf,
     ]),
   );
   // Of several reasons, the one of the first candidate is given.

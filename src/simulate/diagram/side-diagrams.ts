@@ -1,16 +1,9 @@
-import { Numbered, remembered } from "../remembered.ts";
+import { numbered, remembered, type Numbered } from "../remembered.ts";
 import type { PolicyEvaluation, PolicyInput, PolicyVerdict } from "../../canon/policy.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
 import type { SinglePolicy } from "../../policy/policy-set.ts";
 import type { UsageTally } from "../compare/simulation-tally.ts";
-import {
-  combination,
-  leafOf,
-  pairedLeaves,
-  relabelling,
-  type Diagrams,
-  type Node,
-} from "./diagrams.ts";
+import { combination, leafOf, relabelling, type Diagrams, type Node } from "./diagrams.ts";
 import { policyDiagram, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { LoadedSide, SideOutcomes } from "../decide-sample.ts";
@@ -51,7 +44,7 @@ const NO_EDITS: Edits = { maximum: null, strips: [], regions: [] };
  * results.
  */
 function verdictFold(diagrams: Diagrams, evaluations: Numbered<PolicyEvaluation>) {
-  const results = new Numbered<Folded>();
+  const results = numbered<Folded>();
   const numberOf = (folded: Folded) => results.numberOf(JSON.stringify(folded), () => folded);
   const joining = (join: (state: Folded, evaluation: PolicyEvaluation) => Folded) =>
     combination(diagrams, (state, policy) => {
@@ -143,10 +136,13 @@ function nameOf({ policy, constraint, reason }: PolicyVerdict) {
  * @param ignoresKept whether nothing is noted of content that head keeps from base: it has the names
  * of head's own, but shows nothing about head's files.
  */
-export function diagramUsage(side: SideDiagrams, diagrams: Diagrams, ignoresKept: boolean) {
+export function diagramUsage(
+  side: SideDiagrams,
+  { diagrams, pairs }: OperationDiagrams,
+  ignoresKept: boolean,
+) {
   const { fold, evaluations, acting, views } = side;
   const noted = views.policies.map(() => new Set<Node>());
-  const pairs = pairedLeaves(diagrams);
 
   const noteVerdicts = (tally: UsageTally, root: Node) => {
     for (const leaf of diagrams.below(root).leaves) {
@@ -249,10 +245,10 @@ export type SideDiagrams = ReturnType<typeof sideDiagrams>;
 
 /** The outcomes of one side, as diagrams over the members that only policies read. */
 export function sideDiagrams({ decider, views }: LoadedSide, shared: OperationDiagrams) {
-  const { operation, diagrams, profiles, levels } = shared;
+  const { operation, diagrams, profiles, levels, pairs } = shared;
   const { table } = decider;
   const ambiguous = ambiguousNames(table);
-  const evaluations = new Numbered<PolicyEvaluation>();
+  const evaluations = numbered<PolicyEvaluation>();
   const policyDiagrams = views.policies.map((policy) => {
     const { rules } = policy;
     const projection = projectionFor(
@@ -264,8 +260,7 @@ export function sideDiagrams({ decider, views }: LoadedSide, shared: OperationDi
   });
   const acting = actingPolicies(views);
   const fold = verdictFold(diagrams, evaluations);
-  const ofViews = pairedLeaves(diagrams);
-  const distinct = new Numbered<SideOutcomes>();
+  const distinct = numbered<SideOutcomes>();
   const results = new WeakMap<StateVerdicts, Node>();
   /** By the state's key and the results of both views. */
   const decided = new Map<string, Map<Node, Node>>();
@@ -279,7 +274,7 @@ export function sideDiagrams({ decider, views }: LoadedSide, shared: OperationDi
         indices.map((index) => policies[index] ?? 0),
         ids,
       );
-    return ofViews.of(among(acting.declared), among(acting.promoted));
+    return pairs.of(among(acting.declared), among(acting.promoted));
   };
 
   const decidedOutcome = (key: string, sample: SampleRequest) =>

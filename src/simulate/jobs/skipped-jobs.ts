@@ -1,18 +1,18 @@
-import { Numbered, remembered } from "../remembered.ts";
+import { numbered, remembered } from "../remembered.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import { isWithinCeilings, type RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
+import { nameTest } from "../../policy/compiled.ts";
 import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
-import type { SimulationTally, UsageTally } from "../compare/simulation-tally.ts";
+import { emptyUsage, type SimulationTally, type UsageTally } from "../compare/simulation-tally.ts";
 import { formerProviders } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { Job, PairClass } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
-import { ambiguousNames, type AmbiguousNames } from "../space/readers.ts";
+import { ambiguousNames } from "../space/readers.ts";
 import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts";
 
 /**
@@ -185,13 +185,11 @@ export function* neededJobs(
   }
 
   if (!needsUsage) return;
-  const routeUses = new WeakMap<PairClass, readonly RouteUse[]>();
+  const routeUses = new WeakMap<PairClass, RouteUses>();
   /** Whether requests of a pair may reach a route or an endpoint that none has reached before. */
-  const hasUnusedRoutes = (pair: PairClass): boolean => {
-    const uses = routeUses.get(pair) ?? usesOf(pair, table);
-    const unused = uses.filter(({ kind, id }) => !usage[kind].has(id));
-    routeUses.set(pair, unused);
-    return unused.length > 0;
+  const hasUnusedRoutes = (pair: PairClass) => {
+    const uses = remembered(routeUses, pair, () => usesOf(pair, table));
+    return ROUTE_USES.some((kind) => !uses[kind].isSubsetOf(usage[kind]));
   };
   const isUnmet = ({ content }: VerdictReader) => isMissing(content, usage);
   let readers = verdictReaders(contents, table).filter(isUnmet);
@@ -236,10 +234,15 @@ function reaches(
   );
 }
 
-function usesOf({ members }: PairClass, table: RoutingTable): readonly RouteUse[] {
-  const uses = members.flatMap((member): readonly RouteUse[] => {
+const ROUTE_USES = ["routes", "endpoints", "fallbacks"] as const;
+type RouteUses = Pick<UsageTally, (typeof ROUTE_USES)[number]>;
+
+/** Routes, endpoints and fallbacks that requests of a pair may reach. */
+function usesOf({ members }: PairClass, table: RoutingTable): RouteUses {
+  const uses = emptyUsage();
+  for (const member of members) {
     const [route, row] = [routeOf(table, member), rowOf(table.workspaces, member.workspace)];
-    if (route === null || row === undefined) return [];
+    if (route === null || row === undefined) continue;
     const ids = route.tiers
       .flatMap(({ endpoints }) => endpoints)
       .filter((id) => {
@@ -247,27 +250,19 @@ function usesOf({ members }: PairClass, table: RoutingTable): readonly RouteUse[
         // Preferences do not widen approvals.
         return endpoint !== undefined && isApprovedEndpoint(table, row, endpoint);
       });
-    if (ids.length === 0) return [];
-    const behind = ids.length > 1 ? route.fallbacks.filter((id) => ids.includes(id)) : [];
-    return [
-      { kind: "routes", id: route.id },
-      ...ids.map((id) => ({ kind: "endpoints", id }) as const),
-      ...behind.map((id) => ({ kind: "fallbacks", id: `${route.id} → ${id}` }) as const),
-    ];
-  });
-  return [...new Map(uses.map((use) => [`${use.kind} ${use.id}`, use])).values()];
+    if (ids.length > 0) uses.routes.add(route.id);
+    for (const id of ids) {
+      uses.endpoints.add(id);
+      if (ids.length > 1 && route.fallbacks.includes(id)) uses.fallbacks.add(`${route.id} → ${id}`);
+    }
+  }
+  return uses;
 }
 
 function isOpen(table: RoutingTable, member: Member, operation: Operation): boolean {
   const route = routeOf(table, member);
   if (route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true) return false;
   return table.workspaces[member.workspace]?.approve.routes.includes(route.id) === true;
-}
-
-/** A route, an endpoint or a fallback, as a usage tally has it. */
-interface RouteUse {
-  readonly kind: "routes" | "endpoints" | "fallbacks";
-  readonly id: string;
 }
 
 /** A content, with a key of the facts of a job that its verdicts may depend on. */
@@ -286,65 +281,52 @@ function verdictReaders(
 ): readonly VerdictReader[] {
   const ambiguous = ambiguousNames(table);
   const textOf = candidateTexts(table);
-  return contents.flatMap((content, index) =>
-    content.rules === null
-      ? []
-      : [{ content, keyOf: verdictKey(content, content.rules, index, table, ambiguous, textOf) }],
-  );
+  return contents.flatMap((content, index): readonly VerdictReader[] => {
+    const { rules } = content;
+    if (rules === null) return [];
+    const { operations, obligations, constraints } = content.contract;
+    const reads = (path: string) => readsPath(rules, path);
+    const readsNeeds = reads("input.request.needs");
+    // Approvals or the route can change the evaluation.
+    const seesCandidates =
+      TABLE_PATHS.some(reads) ||
+      obligations.length > 0 ||
+      constraints.some(({ effect }) => effect !== "gate");
+    const isNamed = nameTest(rules.stringUse);
+    const repeated = ambiguous.of(rules);
+    const namesEndpoint = (id: string) =>
+      rules.stringUse.inspects.length > 0 || isNamed(id) || repeated.has(id);
+    const candidatesOf = (member: Member): unknown => {
+      const text = textOf(member);
+      if (text === null) return null;
+      const named = text.ids.map((id) => (namesEndpoint(id) ? id : ""));
+      return [named, text.facts, text.isFree && !readsNeeds ? "" : text.narrowing];
+    };
+    const readsId = reads("input.workspace.id") || reads("data.approved");
+    const readsTier = reads("input.workspace.tier");
+    const readsLabels = reads("input.workspace.labels");
+    const readsRoute = reads("input.request.route");
+    const keyOf: VerdictReader["keyOf"] = ({ pair, operation }) => {
+      if (!operations.includes(operation)) return null;
+      const [member] = pair.members;
+      const row = rowOf(table.workspaces, member.workspace);
+      return JSON.stringify([
+        index,
+        operation,
+        readsId && member.workspace,
+        readsTier && row?.tier,
+        readsLabels && row?.labels,
+        readsRoute && member.model,
+        seesCandidates && candidatesOf(member),
+      ]);
+    };
+    return [{ content, keyOf }];
+  });
 }
-
-/** @param index of the content among those of the side. */
-function verdictKey(
-  content: SideContent,
-  rules: CompiledPolicy,
-  index: number,
-  table: RoutingTable,
-  ambiguous: AmbiguousNames,
-  textOf: CandidateTexts,
-): VerdictReader["keyOf"] {
-  const { operations, obligations, constraints } = content.contract;
-  const reads = (path: string) => readsPath(rules, path);
-  const readsNeeds = reads("input.request.needs");
-  // Approvals or the route can change the evaluation.
-  const seesCandidates =
-    TABLE_PATHS.some(reads) ||
-    obligations.length > 0 ||
-    constraints.some(({ effect }) => effect !== "gate");
-  const isNamed = nameTest(rules.stringUse);
-  const repeated = ambiguous.of(rules);
-  const namesEndpoint = (id: string) =>
-    rules.stringUse.inspects.length > 0 || isNamed(id) || repeated.has(id);
-  const candidatesOf = (member: Member): unknown => {
-    const text = textOf(member);
-    if (text === null) return null;
-    const named = text.ids.map((id) => (namesEndpoint(id) ? id : ""));
-    return [named, text.facts, text.isFree && !readsNeeds ? "" : text.narrowing];
-  };
-  const readsId = reads("input.workspace.id") || reads("data.approved");
-  const readsTier = reads("input.workspace.tier");
-  const readsLabels = reads("input.workspace.labels");
-  const readsRoute = reads("input.request.route");
-  return ({ pair, operation }) => {
-    if (!operations.includes(operation)) return null;
-    const [member] = pair.members;
-    const row = rowOf(table.workspaces, member.workspace);
-    return JSON.stringify([
-      index,
-      operation,
-      readsId && member.workspace,
-      readsTier && row?.tier,
-      readsLabels && row?.labels,
-      readsRoute && member.model,
-      seesCandidates && candidatesOf(member),
-    ]);
-  };
-}
-
-type CandidateTexts = ReturnType<typeof candidateTexts>;
 
 /** The candidates that requests of a member may leave, as policies see them. */
 function candidateTexts(table: RoutingTable) {
-  const numbers = new Numbered<null>();
+  const numbers = numbered<null>();
   const numberOf = (value: unknown) => numbers.numberOf(JSON.stringify(value), () => null);
   const textOf = (member: Member) => {
     const row = rowOf(table.workspaces, member.workspace);

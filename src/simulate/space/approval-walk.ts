@@ -1,4 +1,4 @@
-import { Numbered, remembered } from "../remembered.ts";
+import { numbered, remembered } from "../remembered.ts";
 import type { Capability, Feature } from "../../canon/capability.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { capabilityApprovals, featureApproval, type Approval } from "../../decide/approvals.ts";
@@ -325,7 +325,7 @@ export function assertedNames(
         )
         .join(";"),
   );
-  const sets = new Numbered<{ readonly names: Set<number>; readonly isSettled: boolean }>();
+  const sets = numbered<{ readonly names: Set<number>; readonly isSettled: boolean }>();
   const next: (AssertedSet | undefined)[][] = [];
   const aspects = new Map<string, readonly Aspect[]>();
   const distinct = new Map<string, readonly Aspect[]>();

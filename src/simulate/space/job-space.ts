@@ -139,7 +139,7 @@ function preferencesOf(
     } = opened.workspace.approve;
     return [approve, opened.route.tiers, opened.route.primary];
   });
-  return recent.preferences.of(JSON.stringify([readers.seesOrder, facts]), () =>
+  return recent.preferences(JSON.stringify([readers.seesOrder, facts]), () =>
     preferenceEffects(universe.preferences, sides, readers, check),
   );
 }
@@ -158,7 +158,7 @@ export function jobSpace(space: Space, job: Job, check: () => void = () => {}) {
     throw new Error(`simulation: the universe has no operation ${job.operation}`);
   const start = startSample(job, space.universe);
   const sides = openedSides(space, job, start);
-  const { states, matters } = space.recent.states.of(alikeKey(space, job, sides), () => {
+  const { states, matters } = space.recent.states(alikeKey(space, job, sides), () => {
     const concerning = space.concerning(job);
     const effects = preferencesOf(space, sides, check);
     const [base] = sides;

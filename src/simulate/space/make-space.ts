@@ -9,7 +9,7 @@ import {
   type SpaceSide,
   pairClasses,
 } from "./job-space.ts";
-import { Recent, remembered } from "../remembered.ts";
+import { recent, remembered } from "../remembered.ts";
 import {
   ambiguousNames,
   policyReader,
@@ -78,7 +78,7 @@ export function planSpace(
         contract.obligations.some(({ kind }) => kind === "prefer_region"),
       ),
     ),
-    recent: { states: new Recent(KEPT_STATES), preferences: new Recent(KEPT_PREFERENCES) },
+    recent: { states: recent(KEPT_STATES), preferences: recent(KEPT_PREFERENCES) },
     concerning,
     assertionsOf: (job) =>
       projectionFor(

@@ -1,4 +1,4 @@
-import { Numbered, remembered } from "../remembered.ts";
+import { numbered, remembered } from "../remembered.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { Operation } from "../../canon/operation.ts";
@@ -205,7 +205,7 @@ export type SideWalk = ReturnType<typeof sideWalk>;
  */
 export function sideWalk(view: SideView) {
   const { table, opened } = view;
-  const nodes = new Numbered<SideState>();
+  const nodes = numbered<SideState>();
   const nextNodes = new Map<SideStep, (NodeId | undefined)[]>();
   const lastNodes = new Map<LastShape, (NodeId | undefined)[]>();
   const states = new Map<number, SideState>();

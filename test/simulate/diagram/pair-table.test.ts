@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import {
   Diagrams,
-  PairTable,
+  pairTable,
   pairedLeaves,
   leafOf,
 } from "../../../src/simulate/diagram/diagrams.ts";
@@ -13,7 +13,7 @@ const PAIRS = Array.from(
 );
 
 it("a table of pairs keeps the number of every pair through any growth", () => {
-  const table = new PairTable();
+  const table = pairTable();
   expect(table.get(0, 0)).toBeUndefined();
   for (const [index, [left, right]] of PAIRS.entries()) table.set(left, right, -index);
   for (const [left, right] of PAIRS.slice(0, 10)) table.set(left, right, 7);
