@@ -26,62 +26,36 @@ const BOUNDS: SimulatorBounds = { time: 60_000, memory: 1_024, waiting: 4 };
 
 type Result = Promise<SimulatedPromotion | SimulationFault>;
 
+export type PromotionSimulator = ReturnType<typeof promotionSimulator>;
+
 /**
  * Simulates promotions away from the thread that serves: one at a time, bounded in time and memory.
  * Callers with the same key share one run, and the newest result is kept, because several approvers
  * request the same one.
  */
-export class PromotionSimulator {
-  readonly #bounds: SimulatorBounds;
+export function promotionSimulator(bounds: Partial<SimulatorBounds> = {}) {
+  const { time, memory, waiting: mostWaiting } = { ...BOUNDS, ...bounds };
   /** By the keys of their inputs, oldest first. */
-  readonly #results = new Map<string, Result>();
-  #turn: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
-
-  constructor(bounds: Partial<SimulatorBounds> = {}) {
-    this.#bounds = { ...BOUNDS, ...bounds };
-  }
-
-  /**
-   * @param key equal for equal inputs only. @param input called when it is this simulation's turn.
-   */
-  simulate(key: string, input: () => Promise<PromotionInput>): Result {
-    const running = this.#results.get(key);
-    if (running !== undefined) return running;
-    if (this.#waiting > this.#bounds.waiting) return Promise.resolve("busy");
-    this.#waiting += 1;
-    const result = this.#turn
-      .then(async () => this.#run(await input()))
-      .finally(() => {
-        this.#waiting -= 1;
-      });
-    this.#turn = result.catch(() => undefined);
-    this.#results.set(key, result);
-    void result.then(
-      (simulated) =>
-        typeof simulated === "string" ? this.#results.delete(key) : this.#forgetOlder(key),
-      () => this.#results.delete(key),
-    );
-    return result;
-  }
+  const results = new Map<string, Result>();
+  let turn: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
 
   /** Reports may be large: only the newest one is kept. */
-  #forgetOlder(newest: string) {
-    for (const key of this.#results.keys()) {
+  const forgetOlder = (newest: string) => {
+    for (const key of results.keys()) {
       if (key === newest) return;
-      this.#results.delete(key);
+      results.delete(key);
     }
-  }
+  };
 
-  async #run(input: PromotionInput): Promise<SimulatedPromotion | SimulationFault> {
-    const { time, memory } = this.#bounds;
+  const run = async (input: PromotionInput): Result => {
     const worker = new Worker(WORKER_FILE, {
       workerData: input,
       resourceLimits: { maxOldGenerationSizeMb: memory },
     });
     // A server that is being stopped does not wait for it.
     worker.unref();
-    const answer = Promise.withResolvers<SimulatedPromotion | SimulationFault>();
+    const answer = Promise.withResolvers<Awaited<Result>>();
     const timer = setTimeout(() => answer.resolve("too_large"), time);
     worker.on("message", (simulated: SimulatedPromotion | null) =>
       answer.resolve(simulated ?? "assertions_invalid"),
@@ -100,5 +74,29 @@ export class PromotionSimulator {
       clearTimeout(timer);
       await worker.terminate();
     }
-  }
+  };
+
+  return {
+    /**
+     * @param key equal for equal inputs only. @param input called when it is this simulation's turn.
+     */
+    simulate(key: string, input: () => Promise<PromotionInput>): Result {
+      const running = results.get(key);
+      if (running !== undefined) return running;
+      if (waiting > mostWaiting) return Promise.resolve("busy");
+      waiting += 1;
+      const result = turn
+        .then(async () => run(await input()))
+        .finally(() => {
+          waiting -= 1;
+        });
+      turn = result.catch(() => undefined);
+      results.set(key, result);
+      void result.then(
+        (simulated) => (typeof simulated === "string" ? results.delete(key) : forgetOlder(key)),
+        () => results.delete(key),
+      );
+      return result;
+    },
+  };
 }

@@ -9,7 +9,7 @@ import { compileConfiguration } from "../../compile/compile.ts";
 import { compileOnThread } from "../../compile/compile-on-thread.ts";
 import { policySetId } from "../../policy/compiled.ts";
 import { SuspendedCandidates } from "../../policy/loaded-modules.ts";
-import { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
+import { promotionSimulator } from "../../simulate/promotion-simulator.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import {
   readGround,
@@ -77,7 +77,7 @@ export class ServedPolicies {
   readonly #supply: SnapshotSupply;
   readonly #log: PolicyLogStore;
   readonly #lifecycle: PolicyLifecycle;
-  readonly #simulator = new PromotionSimulator();
+  readonly #simulator = promotionSimulator();
   readonly #listeners: PolicyListener[] = [];
   /**
    * Outlives sets and reloads: a candidate is tried again when its content changes, or after a

@@ -16,8 +16,9 @@ import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";
 import { assertionDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { Budget } from "./budget.ts";
 import { KEY_LABELS, levelsOf } from "../space/levels.ts";
+import { valuesOf } from "../space/universe.ts";
 import {
-  Diagrams,
+  newDiagrams,
   leafOf,
   pairedLeaves,
   profilesOf,
@@ -56,7 +57,7 @@ export function decidedClasses(space: Space, sides: OfSides<LoadedSide>, budget:
   return {
     ofOperation(operation: Operation): ReturnType<typeof operationClasses> {
       const existing = operations.get(operation);
-      if (existing !== undefined && existing.diagrams.size <= MOST_NODES) return existing;
+      if (existing !== undefined && existing.diagrams.size() <= MOST_NODES) return existing;
       const classes = operationClasses(space, operation, sides, budget);
       operations.set(operation, classes);
       return classes;
@@ -80,11 +81,8 @@ function operationClasses(
   loaded: OfSides<LoadedSide>,
   budget: Budget,
 ) {
-  const operationUniverse = space.universe.operations.get(operation);
-  if (operationUniverse === undefined)
-    throw new Error(`simulation: the universe has no operation ${operation}`);
-  const diagrams = new Diagrams();
-  const levels = levelsOf(space.universe, operationUniverse);
+  const diagrams = newDiagrams();
+  const levels = levelsOf(space.universe, valuesOf(space.universe, operation));
   const profiles = profilesOf(
     diagrams,
     levels.map(({ values }) => values.length),

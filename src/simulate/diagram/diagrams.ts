@@ -221,101 +221,95 @@ function leafValue(node: Node): number {
  * one number (R. Bryant, Graph-Based Algorithms for Boolean Function Manipulation, 1986; with
  * several values for a member, as Margrave has them).
  */
-export class Diagrams {
-  readonly #levels: number[] = [];
-  readonly #children: (readonly Node[])[] = [];
+export function newDiagrams() {
+  const levels: number[] = [];
+  const childrenByNode: (readonly Node[])[] = [];
   /** Numbers of nodes by the hash of level and children, each plus 1. */
-  #slots = new Int32Array(FIRST_SLOTS);
-
-  /** How many inner nodes there are. */
-  get size(): number {
-    return this.#levels.length;
-  }
+  let slots = new Int32Array(FIRST_SLOTS);
 
   /** `Infinity` for a leaf. */
-  levelOf(node: Node): number {
-    return this.#levels[node] ?? Infinity;
-  }
-
-  childrenOf(node: Node): readonly Node[] {
-    return this.#children[node] ?? [];
-  }
-
-  /** @param children one for each value of the level; their levels are higher. */
-  branch(level: number, children: readonly Node[]): Node {
-    const [first] = children;
-    if (first === undefined) throw new RangeError("diagrams: a level without values");
-    if (children.every((child) => child === first)) return first;
-    const at = this.#slotOf(level, children);
-    const existing = this.#slots[at] ?? 0;
-    if (existing > 0) return existing - 1;
-    const node = this.#levels.push(level) - 1;
-    this.#children.push(children);
-    this.#slots[at] = node + 1;
-    if (this.size * 2 > this.#slots.length) this.#grow();
-    return node;
-  }
-
-  /**
-   * The function that is one of the children by the value of a level. @param children one for each
-   * value of the level; none depends on it.
-   */
-  select(level: number, children: readonly Node[]): Node {
-    const cache = new Map<string, Node>();
-    const selected = (chosen: readonly Node[]): Node => {
-      const top = Math.min(...chosen.map((child) => this.levelOf(child)));
-      if (top > level) return this.branch(level, chosen);
-      return remembered(cache, chosen.join(), () => {
-        const first = chosen.find((child) => this.levelOf(child) === top);
-        const values = this.childrenOf(first ?? 0).map((_, value) =>
-          chosen.map((child) =>
-            this.levelOf(child) === top ? (this.childrenOf(child)[value] ?? child) : child,
-          ),
-        );
-        return this.branch(top, values.map(selected));
-      });
-    };
-    return selected(children);
-  }
+  const levelOf = (node: Node): number => levels[node] ?? Infinity;
+  const childrenOf = (node: Node): readonly Node[] => childrenByNode[node] ?? [];
 
   /** Where a node is, or where it would be. */
-  #slotOf(level: number, children: readonly Node[]): number {
-    const mask = this.#slots.length - 1;
+  const slotOf = (level: number, children: readonly Node[]) => {
+    const mask = slots.length - 1;
     let hash = level;
     for (const child of children) hash = mixed(hash, child);
     for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const node = (this.#slots[at] ?? 0) - 1;
-      if (
-        node < 0 ||
-        (this.#levels[node] === level && isSame(this.#children[node] ?? [], children))
-      )
-        return at;
+      const node = (slots[at] ?? 0) - 1;
+      if (node < 0 || (levels[node] === level && isSame(childrenOf(node), children))) return at;
     }
-  }
+  };
 
-  #grow(): void {
-    this.#slots = new Int32Array(this.#slots.length * 2);
-    for (const [node, level] of this.#levels.entries()) {
-      this.#slots[this.#slotOf(level, this.#children[node] ?? [])] = node + 1;
-    }
-  }
+  const grow = () => {
+    slots = new Int32Array(slots.length * 2);
+    for (const [node, level] of levels.entries()) slots[slotOf(level, childrenOf(node))] = node + 1;
+  };
 
-  /** A node and all below it, each once; leaves by their numbers. */
-  below(root: Node): { readonly inner: readonly Node[]; readonly leaves: readonly number[] } {
-    const seen = new Set<Node>();
-    const visit = (node: Node): void => {
-      if (seen.has(node)) return;
-      seen.add(node);
-      for (const child of this.childrenOf(node)) visit(child);
-    };
-    visit(root);
-    const nodes = [...seen];
-    return {
-      inner: nodes.filter((node) => !isLeaf(node)),
-      leaves: nodes.filter(isLeaf).map(leafValue),
-    };
-  }
+  /** @param children one for each value of the level; their levels are higher. */
+  const branch = (level: number, children: readonly Node[]): Node => {
+    const [first] = children;
+    if (first === undefined) throw new RangeError("diagrams: a level without values");
+    if (children.every((child) => child === first)) return first;
+    const at = slotOf(level, children);
+    const existing = slots[at] ?? 0;
+    if (existing > 0) return existing - 1;
+    const node = levels.push(level) - 1;
+    childrenByNode.push(children);
+    slots[at] = node + 1;
+    if (levels.length * 2 > slots.length) grow();
+    return node;
+  };
+
+  return {
+    /** How many inner nodes there are. */
+    size: (): number => levels.length,
+    levelOf,
+    childrenOf,
+    branch,
+
+    /**
+     * The function that is one of the children by the value of a level. @param children one for
+     * each value of the level; none depends on it.
+     */
+    select(level: number, children: readonly Node[]): Node {
+      const cache = new Map<string, Node>();
+      const selected = (chosen: readonly Node[]): Node => {
+        const top = Math.min(...chosen.map(levelOf));
+        if (top > level) return branch(level, chosen);
+        return remembered(cache, chosen.join(), () => {
+          const first = chosen.find((child) => levelOf(child) === top);
+          const values = childrenOf(first ?? 0).map((_, value) =>
+            chosen.map((child) =>
+              levelOf(child) === top ? (childrenOf(child)[value] ?? child) : child,
+            ),
+          );
+          return branch(top, values.map(selected));
+        });
+      };
+      return selected(children);
+    },
+
+    /** A node and all below it, each once; leaves by their numbers. */
+    below(root: Node): { readonly inner: readonly Node[]; readonly leaves: readonly number[] } {
+      const seen = new Set<Node>();
+      const visit = (node: Node): void => {
+        if (seen.has(node)) return;
+        seen.add(node);
+        for (const child of childrenOf(node)) visit(child);
+      };
+      visit(root);
+      const nodes = [...seen];
+      return {
+        inner: nodes.filter((node) => !isLeaf(node)),
+        leaves: nodes.filter(isLeaf).map(leafValue),
+      };
+    },
+  };
 }
+
+export type Diagrams = ReturnType<typeof newDiagrams>;
 
 function isSame(left: readonly Node[], right: readonly Node[]): boolean {
   return left.length === right.length && left.every((child, index) => child === right[index]);

@@ -9,7 +9,9 @@ import { OPERATIONS } from "../../canon/operation.ts";
 import { KEY_LABELS, seenDimensions } from "../space/levels.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { policyReader, projectionFor } from "../space/readers.ts";
-import type { CompiledSides, SideContent } from "../side-contents.ts";
+import type { CompiledSides } from "../side-contents.ts";
+import { valuesOf } from "../space/universe.ts";
+import type { CompiledPolicy } from "../../policy/compiled.ts";
 
 export interface DecidedJobs {
   readonly tally: SimulationTally;
@@ -108,10 +110,10 @@ export function costliestPolicy(
   const [most] = [...evaluations].toSorted(([, left], [, right]) => right - left);
   if (most === undefined) return null;
   const [policy, count] = most;
-  const content = [...head.contents, ...base.contents].find(
-    ({ contract, rules }) => contract.id === policy && rules !== null,
-  );
-  const dimensions = content === undefined ? [] : dimensionsOf(content, space);
+  const rules = [...head.contents, ...base.contents]
+    .flatMap((content) => content.rules ?? [])
+    .find(({ contract }) => contract.id === policy);
+  const dimensions = rules === undefined ? [] : dimensionsOf(rules, space);
   const [widest] = dimensions.toSorted((left, right) => right.distinguished - left.distinguished);
   return widest === undefined ? null : { policy, evaluations: count, ...widest };
 }
@@ -139,22 +141,14 @@ export function widestRoute(
 }
 
 function dimensionsOf(
-  { rules, contract }: SideContent,
-  { universe, sides }: Space,
+  rules: CompiledPolicy,
+  { universe, sides: [, side] }: Space,
 ): readonly Pick<CostliestPolicy, "dimension" | "distinguished">[] {
-  const [, side] = sides;
-  const operation = OPERATIONS.find((one) => contract.operations.includes(one));
-  const operationUniverse =
-    operation === undefined ? undefined : universe.operations.get(operation);
-  if (
-    rules === null ||
-    side === undefined ||
-    operation === undefined ||
-    operationUniverse === undefined
-  )
-    return [];
+  const operation = OPERATIONS.find((one) => rules.contract.operations.includes(one));
+  if (side === undefined || operation === undefined) return [];
+  const values = valuesOf(universe, operation);
   const projection = projectionFor([policyReader(rules)], operation, side.ambiguous);
-  const open = seenDimensions(universe, operationUniverse, [{ projection, table: side.table }]).map(
+  const open = seenDimensions(universe, values, [{ projection, table: side.table }]).map(
     ({ name, distinguished }) => ({
       dimension: name,
       distinguished: name === KEY_LABELS ? Math.round(2 ** distinguished) : distinguished,
@@ -162,8 +156,8 @@ function dimensionsOf(
   );
   const path = "input.request.needs";
   const named = projection.sees(path)
-    ? operationUniverse.needs.filter((need) => projection.distinguishes(path, need)).length
+    ? values.needs.filter((need) => projection.distinguishes(path, need)).length
     : 0;
-  const others = projection.seesAllOf(path) ? operationUniverse.needs.length - named + 1 : 1;
+  const others = projection.seesAllOf(path) ? values.needs.length - named + 1 : 1;
   return [...open, { dimension: "needs", distinguished: 2 ** named * others }];
 }

@@ -12,7 +12,7 @@ import type { Aspect } from "./approval-walk.ts";
 import type { Level } from "./levels.ts";
 import type { AmbiguousNames, Projection, Reader } from "./readers.ts";
 import { openSide, type SideView } from "./side-walk.ts";
-import { type OperationUniverse, OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
+import { OUTSIDE_VOCABULARY, type Universe, valuesOf } from "./universe.ts";
 import { type PreferenceEffect, preferenceEffects, withReach } from "./preference-effects.ts";
 import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { readsPath } from "../../policy/policy-set.ts";
@@ -153,9 +153,6 @@ export type JobSpace = ReturnType<typeof jobSpace>;
  * @param check called repeatedly; its errors end the walk.
  */
 export function jobSpace(space: Space, job: Job, check: () => void = () => {}) {
-  const operationUniverse = space.universe.operations.get(job.operation);
-  if (operationUniverse === undefined)
-    throw new Error(`simulation: the universe has no operation ${job.operation}`);
   const start = startSample(job, space.universe);
   const sides = openedSides(space, job, start);
   const { states, matters } = space.recent.states(alikeKey(space, job, sides), () => {
@@ -165,7 +162,7 @@ export function jobSpace(space: Space, job: Job, check: () => void = () => {}) {
     const reached = concerning.some(({ comparesReach }) => comparesReach) ? base : undefined;
     return approvalStates(
       start,
-      operationUniverse,
+      valuesOf(space.universe, job.operation),
       reached === undefined ? effects : withReach(effects, reached),
       reached === undefined ? sides : [...sides, reached],
       {
@@ -216,8 +213,6 @@ function startSample(
 /** How many requests one member of a job has, without looking at any. */
 export function shapesOfJob(space: Space, job: Job): bigint {
   const { universe } = space;
-  const operationUniverse = universe.operations.get(job.operation);
-  if (operationUniverse === undefined) return 0n;
   const effects = preferencesOf(
     space,
     openedSides(space, job, startSample(job, universe)),
@@ -226,22 +221,20 @@ export function shapesOfJob(space: Space, job: Job): bigint {
   const preferences = remembered(sizes, effects, () =>
     effects.reduce((sum, { size }) => sum + size, 0n),
   );
-  return preferences * shapesWithoutPreferences(universe, operationUniverse);
+  return preferences * shapesWithoutPreferences(universe, job.operation);
 }
 
 const sizes = new WeakMap<readonly PreferenceEffect[], bigint>();
 
 /** Everything besides preferences. A request with signed reasoning is one for each family. */
-function shapesWithoutPreferences(
-  universe: Universe,
-  operationUniverse: OperationUniverse,
-): bigint {
-  const { needs, features, dimensions, signatureFamilies } = operationUniverse;
+function shapesWithoutPreferences(universe: Universe, operation: Operation): bigint {
+  const values = valuesOf(universe, operation);
+  const { needs, features, dimensions, signatureFamilies } = values;
   const signed = features.includes("signed_reasoning") ? 1n + BigInt(signatureFamilies.length) : 1n;
   const free = features.filter((name) => name !== "signed_reasoning").length;
   const counts = [
     dimensions.length,
-    ...perScalar((member) => operationUniverse[member].length),
+    ...perScalar((member) => values[member].length),
     universe.environments.length,
     universe.workloads.length,
     universe.owners.length,

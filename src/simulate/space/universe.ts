@@ -51,6 +51,14 @@ export interface Universe {
   readonly preferences: PreferenceUniverse;
 }
 
+/** The values of an operation that the universe has. */
+export function valuesOf({ operations }: Universe, operation: Operation): OperationUniverse {
+  const found = operations.get(operation);
+  if (found === undefined)
+    throw new Error(`simulation: the universe has no operation ${operation}`);
+  return found;
+}
+
 /**
  * Callers' preferences for providers. They act by the candidates that they leave and by their order
  * (`preference-effects.ts`), and by three flags that policies see.

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import {
-  Diagrams,
+  newDiagrams,
   pairTable,
   pairedLeaves,
   leafOf,
@@ -23,12 +23,12 @@ it("a table of pairs keeps the number of every pair through any growth", () => {
 });
 
 it("equal nodes of a diagram have one number, for any number of nodes", () => {
-  const diagrams = new Diagrams();
+  const diagrams = newDiagrams();
   const made = PAIRS.map(([left, right]) =>
     diagrams.branch(1, [leafOf(left + 70), leafOf(right + 70), leafOf(500)]),
   );
   expect(new Set(made).size).toBe(PAIRS.length);
-  expect(diagrams.size).toBe(PAIRS.length);
+  expect(diagrams.size()).toBe(PAIRS.length);
   expect(
     PAIRS.map(([left, right]) =>
       diagrams.branch(1, [leafOf(left + 70), leafOf(right + 70), leafOf(500)]),
@@ -38,7 +38,7 @@ it("equal nodes of a diagram have one number, for any number of nodes", () => {
 });
 
 it("two functions as one have a leaf for each pair of leaves", () => {
-  const diagrams = new Diagrams();
+  const diagrams = newDiagrams();
   const pairs = pairedLeaves(diagrams);
   const root = pairs.of(
     diagrams.branch(0, [leafOf(3), leafOf(4)]),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PromotionSimulator } from "../../../src/simulate/promotion-simulator.ts";
+import { promotionSimulator } from "../../../src/simulate/promotion-simulator.ts";
 import type { PromotionInput } from "../../../src/simulate/simulate-promotion.ts";
 import { table } from "../../support/table.ts";
 import { policySource } from "../../policy/samples.ts";
@@ -35,18 +35,18 @@ function held() {
 describe("a simulator of promotions", () => {
   it("ends a simulation after its time limit, and accepts the next one", async () => {
     // A thread needs more than a millisecond to load its modules.
-    const simulator = new PromotionSimulator({ time: 1 });
+    const simulator = promotionSimulator({ time: 1 });
     expect(await simulator.simulate("a", input)).toBe("too_large");
     expect(await simulator.simulate("a", input)).toBe("too_large");
   });
 
   it("ends a simulation that needs more memory than its thread may have", async () => {
-    const simulator = new PromotionSimulator({ memory: 4 });
+    const simulator = promotionSimulator({ memory: 4 });
     expect(await simulator.simulate("a", input)).toBe("too_large");
   });
 
   it("runs one simulation at a time, queues up to its maximum, and refuses more", async () => {
-    const simulator = new PromotionSimulator({ waiting: 1 });
+    const simulator = promotionSimulator({ waiting: 1 });
     const [first, second] = [held(), held()];
     let starts = 0;
     const running = simulator.simulate("a", first.input);
@@ -65,7 +65,7 @@ describe("a simulator of promotions", () => {
   });
 
   it("simulates equal inputs once, also with a full queue, and returns the same bytes again", async () => {
-    const simulator = new PromotionSimulator({ waiting: 0 });
+    const simulator = promotionSimulator({ waiting: 0 });
     let reads = 0;
     const read = () => {
       reads += 1;
@@ -78,6 +78,6 @@ describe("a simulator of promotions", () => {
     expect(same).toBe(one);
     expect(await simulator.simulate("a", read)).toBe(one);
     expect(reads).toBe(1);
-    expect(await new PromotionSimulator().simulate("a", input)).toEqual(one);
+    expect(await promotionSimulator().simulate("a", input)).toEqual(one);
   });
 });
