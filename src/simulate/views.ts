@@ -206,8 +206,6 @@ function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
   return { identity, contract, reads: [], zones: [], evaluate: () => NO_VERDICTS };
 }
 
-export type ActingPolicies = ReturnType<typeof actingPolicies>;
-
 /** Which policies act, by their positions among all of a side. */
 export function actingPolicies({ policies, promoted }: LoadedViews) {
   const identities = policies.map(({ single }) => single.identity);

@@ -215,7 +215,7 @@ function partlySeen(
 }
 
 /** The diagram of a state's requests. @param start any of them. */
-export type PolicyDiagram = (state: StateInput, start: PolicyOnly) => Node;
+type PolicyDiagram = (state: StateInput, start: PolicyOnly) => Node;
 
 /**
  * The answers of one policy, as a diagram over the members that it reads. Its leaves are

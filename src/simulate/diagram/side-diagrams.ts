@@ -241,7 +241,7 @@ export interface StateVerdicts {
   readonly policies: readonly Node[];
 }
 
-export type SideDiagrams = ReturnType<typeof sideDiagrams>;
+type SideDiagrams = ReturnType<typeof sideDiagrams>;
 
 /** The outcomes of one side, as diagrams over the members that only policies read. */
 export function sideDiagrams({ decider, views }: LoadedSide, shared: OperationDiagrams) {

@@ -27,7 +27,7 @@ import type { OperationUniverse } from "./universe.ts";
 import type { PreferenceEffect } from "./preference-effects.ts";
 
 /** How assertions see the requests of a job. */
-export interface JobAssertions {
+interface JobAssertions {
   readonly projection: Projection;
   /**
    * Of each assertion that may mean a request of the job, by the request's needs, features and

@@ -294,7 +294,7 @@ export type RequirementAspects = (
 /** With more names, joining their sets takes longer than walking over them. */
 const MOST_NAMES = 8;
 
-export type AssertedNames = ReturnType<typeof assertedNames>;
+type AssertedNames = ReturnType<typeof assertedNames>;
 
 /**
  * The sets of names that a walk over steps collects.
