@@ -12,7 +12,7 @@ export function policyLogOver(
   writes: Pick<PolicyLogStore, "append" | "keep">,
 ): PolicyLogStore {
   const head: PolicyLogStore["head"] = async () => readLink((await run("policyLog.head"))[0]);
-  const watchers = new PolicyLogWatchers(head);
+  const watchers = policyLogWatchers(head);
   return {
     ...writes,
     head,
@@ -80,46 +80,24 @@ export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow
 /** How often the head is read, milliseconds; the port promises one second. */
 const POLL = 400;
 
-/** Listeners to appends. One read of the head serves all of them. */
-class PolicyLogWatchers {
-  readonly #readHead: () => Promise<ChainLink>;
-  readonly #listeners = new Set<() => void>();
-  #reported: string | null = null;
-  #timer: ReturnType<typeof setInterval> | null = null;
-  #looking = false;
-  #published = 0;
-
-  /** @param readHead of the log as it is stored */
-  constructor(readHead: () => Promise<ChainLink>) {
-    this.#readHead = readHead;
-  }
-
-  /** @throws {StoreUnavailableError} when the head cannot be read */
-  async add(listener: () => void): Promise<() => void> {
-    const { hash } = await this.#readHead();
-    // With other listeners, an unreported head is new to them, and at most repeated for this one.
-    if (this.#listeners.size === 0) this.#reported = hash;
-    // A set would merge one function given twice, and the first to leave would end both.
-    const entry = () => listener();
-    this.#listeners.add(entry);
-    if (this.#timer === null) {
-      this.#timer = setInterval(() => void this.#look(), POLL);
-      this.#timer.unref();
-    }
-    return () => {
-      this.#listeners.delete(entry);
-      if (this.#listeners.size > 0 || this.#timer === null) return;
-      clearInterval(this.#timer);
-      this.#timer = null;
-    };
-  }
+/**
+ * Listeners to appends. One read of the head serves all of them.
+ *
+ * @param readHead of the log as it is stored
+ */
+function policyLogWatchers(readHead: () => Promise<ChainLink>) {
+  const listeners = new Set<() => void>();
+  let reported: string | null = null;
+  let timer: ReturnType<typeof setInterval> | null = null;
+  let looking = false;
+  let publications = 0;
 
   /** Reports a new head at once. A head that was reported already calls no listener. */
-  publish({ hash }: ChainLink): void {
-    if (hash === this.#reported) return;
-    this.#reported = hash;
-    this.#published += 1;
-    for (const listener of this.#listeners) {
+  function publish({ hash }: ChainLink): void {
+    if (hash === reported) return;
+    reported = hash;
+    publications += 1;
+    for (const listener of listeners) {
       try {
         listener();
       } catch {
@@ -128,19 +106,42 @@ class PolicyLogWatchers {
     }
   }
 
-  async #look() {
+  async function look() {
     // One read at a time: with a slow store, an older answer could arrive after a newer one.
-    if (this.#looking) return;
-    this.#looking = true;
+    if (looking) return;
+    looking = true;
     try {
-      const published = this.#published;
-      const head = await this.#readHead();
+      const published = publications;
+      const head = await readHead();
       // A head that was reported during the read may be newer.
-      if (published === this.#published) this.publish(head);
+      if (published === publications) publish(head);
     } catch {
       // It is read again.
     } finally {
-      this.#looking = false;
+      looking = false;
     }
   }
+
+  return {
+    /** @throws {StoreUnavailableError} when the head cannot be read */
+    async add(listener: () => void): Promise<() => void> {
+      const { hash } = await readHead();
+      // With other listeners, an unreported head is new to them, and at most repeated for this one.
+      if (listeners.size === 0) reported = hash;
+      // A set would merge one function given twice, and the first to leave would end both.
+      const entry = () => listener();
+      listeners.add(entry);
+      if (timer === null) {
+        timer = setInterval(() => void look(), POLL);
+        timer.unref();
+      }
+      return () => {
+        listeners.delete(entry);
+        if (listeners.size > 0 || timer === null) return;
+        clearInterval(timer);
+        timer = null;
+      };
+    },
+    publish,
+  };
 }

@@ -4,7 +4,7 @@ import { decisionOf } from "../../src/store/stored-evidence.ts";
 import type { StoreReply, StoreRequest, ToWorker } from "../../src/store/sqlite/store-engine.ts";
 import { newDoor, removeDoor } from "../../src/store/sqlite/shared/shared-thread.ts";
 import { encodeMessage } from "../../src/store/sqlite/shared/frames.ts";
-import { StoreDoor } from "../../src/store/sqlite/shared/store-door.ts";
+import { storeDoor } from "../../src/store/sqlite/shared/store-door.ts";
 import { decisionRecord } from "./records.ts";
 
 const APPENDED: StoreReply = {
@@ -29,7 +29,7 @@ it("ends the open requests of a worker that is gone once the store can write aga
     return replies.shift() ?? APPENDED;
   };
   const settings = newDoor();
-  const door = new StoreDoor(settings, { answer, settle: () => {}, refused: () => {} });
+  const door = storeDoor(settings, { answer, settle: () => {}, refused: () => {} });
   await door.listen();
   onTestFinished(() => {
     door.close();

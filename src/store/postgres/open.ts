@@ -10,12 +10,12 @@ import {
   reapAbandoned,
 } from "./evidence/log.ts";
 import { EvidenceSealer } from "./evidence/sealer.ts";
-import { KeyFeed, postgresKeys } from "./tables.ts";
+import { keyFeed, postgresKeys } from "./tables.ts";
 import { postgresLimits } from "./tables.ts";
 import { DEFAULT_LINK_BOUNDS, type LinkBounds, PostgresLink } from "./link.ts";
 import { postgresPolicyLog } from "./tables.ts";
 import { parsePostgresUrl } from "./settings.ts";
-import { RollUpFolder } from "./tables.ts";
+import { rollUpFolder } from "./tables.ts";
 import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
 import { evidenceOver } from "../evidence-reading.ts";
 import { postgresBatches } from "./evidence/log.ts";
@@ -48,11 +48,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     ...DEFAULT_LINK_BOUNDS,
     ...options.bounds,
   });
-  const feed = new KeyFeed(link);
+  const feed = keyFeed(link);
   const sealer = new EvidenceSealer(link, await readLogHead(link).catch(() => null));
   const lease = new ProcessLease(link);
   // A process that has written nothing changes nothing: no counts, no requests of dead processes.
-  const folder = new RollUpFolder(link, sealer, () => lease.id !== null);
+  const folder = rollUpFolder(link, sealer, () => lease.id !== null);
   const limits = { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence };
   const writer = new EvidenceWriter(link, lease, sealer, limits.maxWait);
   // A failure from before the server came back is out of date.

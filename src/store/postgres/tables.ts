@@ -106,87 +106,86 @@ const FEED_PAGE = 2_000;
 
 const CHANGED = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE version > $1 ORDER BY version LIMIT ${FEED_PAGE}`;
 
+export type KeyFeed = ReturnType<typeof keyFeed>;
+
 /** Key changes of all replicas: read when notified, and by a poll in case that is lost. */
-export class KeyFeed {
-  readonly #link: PostgresLink;
-  readonly #watchers = new KeyWatchers();
+export function keyFeed(link: PostgresLink) {
+  const watchers = new KeyWatchers();
   /** Newest published change by key: our own changes come twice, by statement and by reading. */
-  readonly #published = new Map<string, number>();
-  #seen = 0;
-  readonly #read = oneAtATime(() => this.#readChanges());
-  #timer: ReturnType<typeof setInterval> | null = null;
-  #listening: Pool | "starting" | null = null;
-  #closed = false;
-
-  constructor(link: PostgresLink) {
-    this.#link = link;
-  }
-
-  watch(listener: KeyListener): Promise<() => void> {
-    return this.#watchers.add(listener, () => this.#start());
-  }
+  const published = new Map<string, number>();
+  let seen = 0;
+  const read = oneAtATime(readChanges);
+  let timer: ReturnType<typeof setInterval> | null = null;
+  let listening: Pool | "starting" | null = null;
+  let closed = false;
 
   /** Rows of keys as they now are. Nothing happens while there is no watcher. */
-  publish(rows: readonly Row[]): void {
-    if (this.#timer === null) return;
+  function publish(rows: readonly Row[]): void {
+    if (timer === null) return;
     const fresh = rows
       .map(readKey)
-      .filter(({ record, version }) => version > (this.#published.get(record.id) ?? 0));
-    for (const { record, version } of fresh) this.#published.set(record.id, version);
-    this.#watchers.publish(fresh.map(({ record }) => record));
+      .filter(({ record, version }) => version > (published.get(record.id) ?? 0));
+    for (const { record, version } of fresh) published.set(record.id, version);
+    watchers.publish(fresh.map(({ record }) => record));
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    if (this.#timer !== null) clearInterval(this.#timer);
-    if (this.#listening !== null && this.#listening !== "starting") await this.#listening.destroy();
+  async function start() {
+    timer ??= setInterval(poll, POLL);
+    await read();
+    listen();
   }
 
-  async #start() {
-    this.#timer ??= setInterval(() => this.#poll(), POLL);
-    await this.#read();
-    this.#listen();
-  }
-
-  #poll() {
-    if (!this.#link.available) return;
-    this.#listen();
+  function poll() {
+    if (!link.available) return;
+    listen();
     // The next poll retries; callers notice an outage by their own calls.
-    this.#read().catch(() => undefined);
+    read().catch(() => undefined);
   }
 
-  async #readChanges() {
+  async function readChanges() {
     for (;;) {
-      const rows = await this.#link.query(CHANGED, [this.#seen]);
-      if (this.#closed) return;
-      this.publish(rows);
+      const rows = await link.query(CHANGED, [seen]);
+      if (closed) return;
+      publish(rows);
       const last = rows.at(-1);
-      if (last !== undefined) this.#seen = readNumber(last, "version");
+      if (last !== undefined) seen = readNumber(last, "version");
       if (rows.length < FEED_PAGE) return;
     }
   }
 
-  #listen() {
-    if (this.#listening !== null || this.#closed) return;
-    this.#listening = "starting";
+  function listen() {
+    if (listening !== null || closed) return;
+    listening = "starting";
     let ended = false;
     const end = () => {
       ended = true;
-      if (this.#listening === "starting") return;
-      const lost = this.#listening;
-      this.#listening = null;
+      if (listening === "starting") return;
+      const lost = listening;
+      listening = null;
       if (lost !== null) void lost.destroy();
     };
-    this.#link
-      .listen("signalbox_keys", () => void this.#read().catch(() => undefined), end)
+    link
+      .listen("signalbox_keys", () => void read().catch(() => undefined), end)
       .then(
         async (pool) => {
-          this.#listening = ended || this.#closed ? null : pool;
-          if (this.#listening === null) await pool.destroy();
+          listening = ended || closed ? null : pool;
+          if (listening === null) await pool.destroy();
         },
-        () => (this.#listening = null),
+        () => (listening = null),
       );
   }
+
+  return {
+    watch(listener: KeyListener): Promise<() => void> {
+      return watchers.add(listener, start);
+    },
+    publish,
+    async close(): Promise<void> {
+      closed = true;
+      if (timer !== null) clearInterval(timer);
+      if (listening !== null && listening !== "starting") await listening.destroy();
+    },
+  };
 }
 
 const LEASE = `
@@ -303,78 +302,66 @@ const CLAIM = `
 UPDATE signalbox.roll_up_cursor SET folder = $1, until = signalbox.now_ms() + ${TERM}
 WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
 
-/** Counts each row of the log once. A replica that finds the cursor moved starts behind it. */
-export class RollUpFolder {
-  readonly #link: PostgresLink;
-  readonly #sealer: EvidenceSealer;
-  readonly #works: () => boolean;
-  readonly #id = randomUUID();
-  readonly #timer: ReturnType<typeof setInterval>;
-  readonly #counter = new BatchCounter();
-  #step: Promise<number | null> | null = null;
-  #round: Promise<void> | null = null;
-  #roundsOut = 0;
+/**
+ * Counts each row of the log once. A replica that finds the cursor moved starts behind it.
+ *
+ * @param works whether this process counts in the background; one that only reads does not
+ */
+export function rollUpFolder(link: PostgresLink, sealer: EvidenceSealer, works: () => boolean) {
+  const id = randomUUID();
+  const counter = new BatchCounter();
+  let step: Promise<number | null> | null = null;
+  let round: Promise<void> | null = null;
+  let roundsOut = 0;
   /** Up to which minutes were pruned. */
-  #newestMinute = 0;
-
-  /** @param works whether this process counts in the background; one that only reads does not */
-  constructor(link: PostgresLink, sealer: EvidenceSealer, works: () => boolean) {
-    this.#link = link;
-    this.#sealer = sealer;
-    this.#works = works;
-    this.#timer = setInterval(() => {
-      this.#round ??= this.#background().finally(() => (this.#round = null));
-    }, INTERVAL);
-  }
+  let newestMinute = 0;
+  const timer: ReturnType<typeof setInterval> = setInterval(() => {
+    round ??= background().finally(() => (round = null));
+  }, INTERVAL);
 
   /** Resolves when every row up to `position` is counted. @throws {StoreUnavailableError} */
-  async foldTo(position: number): Promise<void> {
-    let folded: number | null = readNumber((await this.#link.query(CURSOR))[0], "position");
-    while (folded !== null && folded < position) folded = await this.#stepOnce();
+  async function foldTo(position: number): Promise<void> {
+    let folded: number | null = readNumber((await link.query(CURSOR))[0], "position");
+    while (folded !== null && folded < position) folded = await stepOnce();
   }
 
   /** Resolves when everything written before is counted. @throws {StoreUnavailableError} */
-  async foldAll(): Promise<void> {
-    await this.foldTo((await this.#sealer.seal()).position);
+  async function foldAll(): Promise<void> {
+    await foldTo((await sealer.seal()).position);
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#round;
-  }
-
-  async #background() {
-    if (!this.#works() || !this.#link.available) return;
-    if (this.#roundsOut > 0) {
-      this.#roundsOut -= 1;
+  async function background() {
+    if (!works() || !link.available) return;
+    if (roundsOut > 0) {
+      roundsOut -= 1;
       return;
     }
     try {
-      if ((await this.#link.query(CLAIM, [this.#id]))[0] !== undefined) await this.foldAll();
+      if ((await link.query(CLAIM, [id]))[0] !== undefined) await foldAll();
     } catch {
-      this.#roundsOut = ROUNDS_OUT;
+      roundsOut = ROUNDS_OUT;
     }
   }
 
   /** One page at a time. @returns up to which position rows are counted; `null`: nothing left */
-  #stepOnce(): Promise<number | null> {
-    this.#step ??= this.#fold().finally(() => (this.#step = null));
-    return this.#step;
+  function stepOnce(): Promise<number | null> {
+    step ??= fold().finally(() => (step = null));
+    return step;
   }
 
-  async #fold(): Promise<number | null> {
-    const from = readNumber((await this.#link.query(CURSOR))[0], "position");
-    const batches = await batchesAfter(this.#link, from);
+  async function fold(): Promise<number | null> {
+    const from = readNumber((await link.query(CURSOR))[0], "position");
+    const batches = await batchesAfter(link, from);
     const to = batches.at(-1)?.last;
     if (to === undefined) return null;
     const increments = new Increments();
-    const earlier = this.#counter.count(
+    const earlier = counter.count(
       batches.flatMap((batch) => [...readLines(batch)]),
       increments,
     );
     for (const requestId of earlier.keys()) {
-      const decided = await findDecided(this.#link, requestId);
-      if (decided !== null) this.#counter.countEarlier(decided, earlier, increments);
+      const decided = await findDecided(link, requestId);
+      if (decided !== null) counter.countEarlier(decided, earlier, increments);
     }
     const entries = increments.entries();
     const positions = entries.map(({ workspace, facet, hour, labels }) => ({
@@ -383,7 +370,7 @@ export class RollUpFolder {
       h: hour,
       l: labels,
     }));
-    for (const row of await this.#link.query(CELLS, [JSON.stringify(positions)])) {
+    for (const row of await link.query(CELLS, [JSON.stringify(positions)])) {
       if (row.cell !== null)
         entries[readNumber(row, "place") - 1]?.cell.addEncoded(readBytes(row, "cell"));
     }
@@ -391,18 +378,27 @@ export class RollUpFolder {
       ...positions[index],
       c: Buffer.from(cell.encode()).toString("base64"),
     }));
-    const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.folded;
+    const done = (await link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.folded;
     const newest = increments.newestMinute();
-    if (newest > this.#newestMinute) {
-      this.#newestMinute = newest;
+    if (newest > newestMinute) {
+      newestMinute = newest;
       const written = new Set(positions.map(({ w }) => w));
       // A separate statement: a server without this privilege must still count.
-      await this.#link
+      await link
         .query(PRUNE_MINUTES, [JSON.stringify([...written]), newest - KEPT_MINUTES])
         .catch(() => []);
     }
     return done === true ? to : from;
   }
+
+  return {
+    foldTo,
+    foldAll,
+    async close(): Promise<void> {
+      clearInterval(timer);
+      await round;
+    },
+  };
 }
 
 const APPEND = "SELECT signalbox.append_policy_log($1, $2, $3::text::json) AS appended";

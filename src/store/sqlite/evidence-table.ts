@@ -19,7 +19,7 @@ import {
   type Row,
 } from "../rows.ts";
 import { outcomeOf, unknownOutcome } from "../stored-evidence.ts";
-import type { Connection, Statements } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 
 /**
  * The log as batches: a row holds many records as lines (`batch/batch-lines.ts`); `lowest` and `highest`
@@ -84,52 +84,49 @@ const BATCH_SQL = {
        ORDER BY found.highest, found.last`,
 };
 
-/** The batches of the log; runs in the worker. */
-export class BatchTable {
-  readonly #sql: Statements<typeof BATCH_SQL>;
+export type BatchTable = ReturnType<typeof batchTable>;
 
-  constructor(connection: Connection) {
-    this.#sql = connection.prepare(BATCH_SQL);
-  }
+/** The batches of the log; runs in the worker. */
+export function batchTable(connection: Connection) {
+  const sql = connection.prepare(BATCH_SQL);
 
   /** The newest row of any process; after a prune of everything, the row that it ended at. */
-  head(): ChainLink {
-    return readLink(this.#sql.newest.get() ?? this.#sql.start.get());
+  function head(): ChainLink {
+    return readLink(sql.newest.get() ?? sql.start.get());
   }
 
-  insert({ last, first, hash, lowest, highest, workspaces, records }: StoredBatch): void {
-    this.#sql.insert.run(last, first, hash, lowest, highest, JSON.stringify(workspaces), records);
-  }
-
-  /** Batches after a position, in order. */
-  after(position: number): readonly StoredBatch[] {
-    return pageOf(this.#sql.after.iterate(position));
-  }
-
-  /** Batches with a last position between the two, the newest first. @param workspace `null`: any */
-  before(before: number, after: number, workspace: string | null): readonly StoredBatch[] {
-    return pageOf(this.#sql.before.iterate(before, after, workspace, workspace));
-  }
-
-  /** Batches of a request, in order. @param kinds wanted: an absent one is searched to the end */
-  find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
-    const wanted = new Set(kinds);
-    const found: StoredBatch[] = [];
-    for (const row of this.#sql.range.iterate(requestId, requestId)) {
-      const batch = readBatch(row);
-      const size = wanted.size;
-      for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
-      if (wanted.size < size) found.push(batch);
-      if (wanted.size === 0) break;
-    }
-    return found.toSorted((left, right) => left.last - right.last);
-  }
-
-  /** See {@link SearchedLog.positionOf}. */
-  positionOf(requestId: string): number {
-    const row = this.#sql.position.get(requestId);
-    return row === undefined ? this.head().position : readNumber(row, "last");
-  }
+  return {
+    head,
+    insert({ last, first, hash, lowest, highest, workspaces, records }: StoredBatch): void {
+      sql.insert.run(last, first, hash, lowest, highest, JSON.stringify(workspaces), records);
+    },
+    /** Batches after a position, in order. */
+    after(position: number): readonly StoredBatch[] {
+      return pageOf(sql.after.iterate(position));
+    },
+    /** Batches with a last position between the two, the newest first. @param workspace `null`: any */
+    before(before: number, after: number, workspace: string | null): readonly StoredBatch[] {
+      return pageOf(sql.before.iterate(before, after, workspace, workspace));
+    },
+    /** Batches of a request, in order. @param kinds wanted: an absent one is searched to the end */
+    find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
+      const wanted = new Set(kinds);
+      const found: StoredBatch[] = [];
+      for (const row of sql.range.iterate(requestId, requestId)) {
+        const batch = readBatch(row);
+        const size = wanted.size;
+        for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
+        if (wanted.size < size) found.push(batch);
+        if (wanted.size === 0) break;
+      }
+      return found.toSorted((left, right) => left.last - right.last);
+    },
+    /** See {@link SearchedLog.positionOf}. */
+    positionOf(requestId: string): number {
+      const row = sql.position.get(requestId);
+      return row === undefined ? head().position : readNumber(row, "last");
+    },
+  };
 }
 
 function pageOf(rows: Iterable<Row>): readonly StoredBatch[] {
@@ -195,126 +192,32 @@ const EVIDENCE_SQL = {
   delete: "DELETE FROM evidence_batches WHERE last <= ?",
 };
 
+export type EvidenceTable = ReturnType<typeof evidenceTable>;
+
 /** Appends batches, which begin and end requests, and prunes the log. Runs in the worker. */
-export class EvidenceTable {
-  readonly #sql: Statements<typeof EVIDENCE_SQL>;
-  readonly #parts: EvidenceParts;
+export function evidenceTable(parts: EvidenceParts) {
   /** Number of this process in `processes`: the lease by which others know that it runs. */
-  #process: number | null = null;
-  #renewedAt = 0;
-  #ended = new Set<string>();
-  #endedBefore: ReadonlySet<string> = new Set();
+  let processId: number | null = null;
+  let renewedAt = 0;
+  let recentlyEnded = new Set<string>();
+  let endedBefore: ReadonlySet<string> = new Set();
+  const sql = parts.connection.prepare(EVIDENCE_SQL);
 
-  constructor(parts: EvidenceParts) {
-    this.#sql = parts.connection.prepare(EVIDENCE_SQL);
-    this.#parts = parts;
+  function writes(): boolean {
+    return processId !== null;
   }
 
-  /** This process has written evidence. A command that only reads leaves no trace. */
-  get writes(): boolean {
-    return this.#process !== null;
+  function anchors(): readonly EvidenceAnchor[] {
+    return sql.anchors.all().map(readAnchor);
   }
 
-  append(records: readonly NewRecord[]): Appended {
-    if (records.length === 0) return { duplicates: [], lost: 0, head: this.#parts.batches.head() };
-    if (!this.writes) this.#rememberEnded();
-    const now = this.#parts.now();
-    return this.#commit(
-      records,
-      () => this.#process ?? Number(this.#sql.startProcess.run(now, now).lastInsertRowid),
-    );
-  }
-
-  /** The batches of a request: of its decision, then of its outcome. */
-  find(requestId: string): readonly StoredBatch[] {
-    const runs = this.#sql.running.get(JSON.stringify([requestId])) !== undefined;
-    return this.#parts.batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);
-  }
-
-  /** Request ids of the decisions without an outcome. */
-  openRequests(): readonly string[] {
-    return this.#sql.open.all().map((row) => readText(row, "request_id"));
-  }
-
-  /** Ends up to `limit` requests of dead processes as `unknown`. @returns how many */
-  reap(limit: number): number {
-    // Searched without the write lock: there is almost never one.
-    if (this.abandoned(1).size === 0) return 0;
-    const records = Array.from(this.abandoned(limit), ([requestId, at]) =>
-      outcomeOf(unknownOutcome(requestId, at)),
-    );
-    this.#commit(records, () => null);
-    return records.length;
-  }
-
-  /** Running processes, and those that were lost in the last hour. */
-  processes(): readonly EvidenceProcess[] {
-    const now = this.#parts.now();
-    return this.#sql.processes.all(now - LOST_IS_LISTED).map((row) => ({
-      startedAt: readNumber(row, "started_at"),
-      seenAt: readNumber(row, "seen_at"),
-      state: now - readNumber(row, "seen_at") > LEASE ? "lost" : "running",
-    }));
-  }
-
-  renewLeaseWhenDue(): void {
-    const now = this.#parts.now();
-    if (this.#process === null || now - this.#renewedAt < RENEWAL) return;
-    this.#sql.renew.run(now, this.#process);
-    this.#renewedAt = now;
-  }
-
-  endLease(): void {
-    const now = this.#parts.now();
-    if (this.#process !== null) this.#sql.endProcess.run(now, now, this.#process);
-  }
-
-  anchors(): readonly EvidenceAnchor[] {
-    return this.#sql.anchors.all().map(readAnchor);
-  }
-
-  anchor(now: number): EvidenceAnchor | null {
-    return this.#parts.connection.transaction(() => {
-      const { position, hash } = this.#parts.batches.head();
-      // After a prune of everything the head's row is gone, and the head is an anchor already.
-      if (this.#sql.hashAt.get(position) !== undefined)
-        this.#sql.insertAnchor.run(position, hash, now);
-      return this.anchors().find((anchor) => anchor.position === position) ?? null;
-    });
-  }
-
-  /**
-   * Deletes batches of up to `limit` rows, but at least one batch, up to `through`, after writing
-   * an anchor there; gives how many rows.
-   *
-   * @param through the last position of a batch
-   */
-  deleteThrough(through: number, limit: number, now: number): number {
-    this.#parts.countTo(through);
-    return this.#parts.connection.transaction(() => {
-      let [rows, end] = [0, 0];
-      for (const row of this.#sql.oldest.iterate(through)) {
-        const last = readNumber(row, "last");
-        const count = last - readNumber(row, "first") + 1;
-        if (end > 0 && rows + count > limit) break;
-        rows += count;
-        end = last;
-      }
-      if (end === 0) return 0;
-      this.#sql.insertAnchor.run(through, this.#readHash(through), now);
-      this.#sql.moveStart.run(end, this.#readHash(end), now);
-      this.#sql.delete.run(end);
-      return rows;
-    });
-  }
-
-  #readHash(position: number) {
-    return readText(this.#sql.hashAt.get(position), "hash");
+  function readHash(position: number) {
+    return readText(sql.hashAt.get(position), "hash");
   }
 
   /** Requests of dead processes, the oldest first. */
-  abandoned(limit = MOST_ABANDONED): Abandoned {
-    return readAbandoned(this.#sql.abandoned.all(this.#parts.now() - LEASE, limit));
+  function abandoned(limit = MOST_ABANDONED): Abandoned {
+    return readAbandoned(sql.abandoned.all(parts.now() - LEASE, limit));
   }
 
   /**
@@ -324,23 +227,22 @@ export class EvidenceTable {
    * @param lease the number of the process, `null` for records in the name of another one. Called
    * inside the transaction; a number that was rolled back is not used again.
    */
-  #commit(records: readonly NewRecord[], lease: () => number | null): Appended {
-    const { process, added, duplicates, head } = this.#parts.connection.transaction(() => {
+  function commit(records: readonly NewRecord[], lease: () => number | null): Appended {
+    const { process, added, duplicates, head } = parts.connection.transaction(() => {
       const owner = lease();
-      return { process: owner, ...this.#insert(records, owner ?? 0) };
+      return { process: owner, ...insert(records, owner ?? 0) };
     });
-    if (this.#process === null && process !== null)
-      [this.#process, this.#renewedAt] = [process, this.#parts.now()];
-    for (const { kind, requestId } of added) if (kind === "outcome") this.#remember(requestId);
-    if (added.length > 0) this.#parts.appended(added, head);
+    if (processId === null && process !== null) [processId, renewedAt] = [process, parts.now()];
+    for (const { kind, requestId } of added) if (kind === "outcome") remember(requestId);
+    if (added.length > 0) parts.appended(added, head);
     return { duplicates, lost: records.length - added.length - duplicates.length, head };
   }
 
-  #insert(records: readonly NewRecord[], process: number) {
-    const before = this.#parts.batches.head();
-    const refused = this.#beginRequests(before.position, process, records);
+  function insert(records: readonly NewRecord[], process: number) {
+    const before = parts.batches.head();
+    const refused = beginRequests(before.position, process, records);
     const outcomes = records.filter(({ kind }) => kind === "outcome");
-    const ended = this.#endRequests(outcomes.map(({ requestId }) => requestId));
+    const ended = endRequests(outcomes.map(({ requestId }) => requestId));
     const workspaces = new Set(ended.values());
     const duplicates: number[] = [];
     const added = records.filter((record, index) => {
@@ -351,12 +253,12 @@ export class EvidenceTable {
     });
     if (added.length === 0) return { added, duplicates, head: before };
     const batch = sealBatch(before, added, workspaces);
-    this.#parts.batches.insert(batch);
+    parts.batches.insert(batch);
     return { added, duplicates, head: { position: batch.last, hash: batch.hash } };
   }
 
   /** @returns decisions whose request id is not new */
-  #beginRequests(
+  function beginRequests(
     position: number,
     process: number,
     records: readonly NewRecord[],
@@ -365,46 +267,133 @@ export class EvidenceTable {
     const refused = new Set<NewRecord>();
     if (decisions.length === 0) return refused;
     const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
-    const running = new Set(this.#sql.running.all(ids).map((row) => readText(row, "request_id")));
+    const running = new Set(sql.running.all(ids).map((row) => readText(row, "request_id")));
     for (const record of decisions) {
       const { requestId } = record;
-      if (running.has(requestId) || this.#ended.has(requestId) || this.#endedBefore.has(requestId))
+      if (running.has(requestId) || recentlyEnded.has(requestId) || endedBefore.has(requestId))
         refused.add(record);
       running.add(requestId);
     }
     const rows = decisions
       .filter((one) => !refused.has(one))
       .map(({ requestId, workspace }) => [requestId, workspace]);
-    this.#sql.begin.run(position + 1, process, JSON.stringify(rows));
+    sql.begin.run(position + 1, process, JSON.stringify(rows));
     return refused;
   }
 
   /** @returns the workspaces of the requests that ran, by request id */
-  #endRequests(requestIds: readonly string[]): Map<string, string> {
+  function endRequests(requestIds: readonly string[]): Map<string, string> {
     if (requestIds.length === 0) return new Map();
-    const rows = this.#sql.end.all(JSON.stringify(requestIds));
+    const rows = sql.end.all(JSON.stringify(requestIds));
     return new Map(rows.map((row) => [readText(row, "request_id"), readText(row, "workspace")]));
   }
 
-  #remember(requestId: string) {
-    if (this.#ended.size >= REMEMBERED) {
-      this.#endedBefore = this.#ended;
-      this.#ended = new Set();
+  function remember(requestId: string) {
+    if (recentlyEnded.size >= REMEMBERED) {
+      endedBefore = recentlyEnded;
+      recentlyEnded = new Set();
     }
-    this.#ended.add(requestId);
+    recentlyEnded.add(requestId);
   }
 
   /** The previous thread may have written a batch without confirming it. */
-  #rememberEnded() {
-    const { position } = this.#parts.batches.head();
+  function rememberEnded() {
+    const { position } = parts.batches.head();
     for (let before = position + 1; ;) {
-      const batches = this.#parts.batches.before(before, position - REMEMBERED, null);
+      const batches = parts.batches.before(before, position - REMEMBERED, null);
       for (const batch of batches) {
-        for (const row of readRows(batch))
-          if (row.kind === "outcome") this.#remember(row.requestId);
+        for (const row of readRows(batch)) if (row.kind === "outcome") remember(row.requestId);
         before = batch.last;
       }
       if (batches.length === 0) return;
     }
   }
+
+  return {
+    /** This process has written evidence. A command that only reads leaves no trace. */
+    get writes() {
+      return writes();
+    },
+    append(records: readonly NewRecord[]): Appended {
+      if (records.length === 0) return { duplicates: [], lost: 0, head: parts.batches.head() };
+      if (!writes()) rememberEnded();
+      const now = parts.now();
+      return commit(
+        records,
+        () => processId ?? Number(sql.startProcess.run(now, now).lastInsertRowid),
+      );
+    },
+    /** The batches of a request: of its decision, then of its outcome. */
+    find(requestId: string): readonly StoredBatch[] {
+      const runs = sql.running.get(JSON.stringify([requestId])) !== undefined;
+      return parts.batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);
+    },
+    /** Request ids of the decisions without an outcome. */
+    openRequests(): readonly string[] {
+      return sql.open.all().map((row) => readText(row, "request_id"));
+    },
+    /** Ends up to `limit` requests of dead processes as `unknown`. @returns how many */
+    reap(limit: number): number {
+      // Searched without the write lock: there is almost never one.
+      if (abandoned(1).size === 0) return 0;
+      const records = Array.from(abandoned(limit), ([requestId, at]) =>
+        outcomeOf(unknownOutcome(requestId, at)),
+      );
+      commit(records, () => null);
+      return records.length;
+    },
+    /** Running processes, and those that were lost in the last hour. */
+    processes(): readonly EvidenceProcess[] {
+      const now = parts.now();
+      return sql.processes.all(now - LOST_IS_LISTED).map((row) => ({
+        startedAt: readNumber(row, "started_at"),
+        seenAt: readNumber(row, "seen_at"),
+        state: now - readNumber(row, "seen_at") > LEASE ? "lost" : "running",
+      }));
+    },
+    renewLeaseWhenDue(): void {
+      const now = parts.now();
+      if (processId === null || now - renewedAt < RENEWAL) return;
+      sql.renew.run(now, processId);
+      renewedAt = now;
+    },
+    endLease(): void {
+      const now = parts.now();
+      if (processId !== null) sql.endProcess.run(now, now, processId);
+    },
+    anchors,
+    anchor(now: number): EvidenceAnchor | null {
+      return parts.connection.transaction(() => {
+        const { position, hash } = parts.batches.head();
+        // After a prune of everything the head's row is gone, and the head is an anchor already.
+        if (sql.hashAt.get(position) !== undefined) sql.insertAnchor.run(position, hash, now);
+        return anchors().find((anchor) => anchor.position === position) ?? null;
+      });
+    },
+    /**
+     * Deletes batches of up to `limit` rows, but at least one batch, up to `through`, after writing
+     * an anchor there; gives how many rows.
+     *
+     * @param through the last position of a batch
+     */
+    deleteThrough(through: number, limit: number, now: number): number {
+      parts.countTo(through);
+      return parts.connection.transaction(() => {
+        let [rows, end] = [0, 0];
+        for (const row of sql.oldest.iterate(through)) {
+          const last = readNumber(row, "last");
+          const count = last - readNumber(row, "first") + 1;
+          if (end > 0 && rows + count > limit) break;
+          rows += count;
+          end = last;
+        }
+        if (end === 0) return 0;
+        sql.insertAnchor.run(through, readHash(through), now);
+        sql.moveStart.run(end, readHash(end), now);
+        sql.delete.run(end);
+        return rows;
+      });
+    },
+    abandoned,
+  };
 }

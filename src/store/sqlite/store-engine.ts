@@ -7,8 +7,15 @@ import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
 import { readNumber } from "../rows.ts";
 import type { Door } from "./shared/frames.ts";
 import { KeyRefusal, describeFailure, isRefusal } from "./sqlite-failure.ts";
-import { BatchTable, EvidenceTable } from "./evidence-table.ts";
-import { KeyTable, LimitTable, PolicyLogTable, RollUpTable } from "./tables.ts";
+import { batchTable, evidenceTable, type EvidenceTable } from "./evidence-table.ts";
+import {
+  keyTable,
+  type KeyTable,
+  limitTable,
+  policyLogTable,
+  rollUpTable,
+  type RollUpTable,
+} from "./tables.ts";
 import { Connection, type Statements } from "./connection.ts";
 import { type StoreWatch, describeFault } from "./store-watch.ts";
 
@@ -88,10 +95,10 @@ export class StoreEngine {
     this.#post = post;
     this.#watch = watch;
     this.#common = connection.prepare(COMMON_SQL);
-    this.#keys = new KeyTable(connection, () => this.#publishOwn());
-    const batches = new BatchTable(connection);
-    this.#rollUps = new RollUpTable(connection, batches);
-    this.#evidence = new EvidenceTable({
+    this.#keys = keyTable(connection, () => this.#publishOwn());
+    const batches = batchTable(connection);
+    this.#rollUps = rollUpTable(connection, batches);
+    this.#evidence = evidenceTable({
       connection,
       batches,
       now: () => this.#now,
@@ -108,8 +115,8 @@ export class StoreEngine {
       batches,
       evidence: this.#evidence,
       summary: this.#rollUps,
-      policyLog: new PolicyLogTable(connection),
-      limits: new LimitTable(connection),
+      policyLog: policyLogTable(connection),
+      limits: limitTable(connection),
       store: {
         watchKeys: () => {
           this.#watching = true;

@@ -18,112 +18,64 @@ const SLEEPER = new Int32Array(new SharedArrayBuffer(4));
 /** How often the end of the log on disk is read, milliseconds. */
 const COMPARING = 1_000;
 
+export type StoreWatch = ReturnType<typeof storeWatch>;
+
 /**
  * Watches the files of an open database: the main file, the write-ahead log (`-wal`) and its index
  * (`-shm`). A file that was removed or replaced may be put back; after a truncation only a restart
  * helps. A file that was cut and filled up again between two looks is noticed when the end of the
  * log is read.
+ *
+ * Call it once the database is open. @param readOnly watches the identity of files only
  */
-export class StoreWatch {
-  readonly #database: DatabaseSync;
-  readonly #main: FileIdentity;
-  readonly #wal: FileIdentity;
-  readonly #index: FileIdentity;
-  readonly #sizes: FileSizes | null;
-  readonly #diskHead: DiskHead | null;
-  readonly #note: HeadNote | null;
-  #truncated: EvidenceFault | null = null;
-  #diverged: EvidenceFault | null = null;
-  #comparedAt = Number.NEGATIVE_INFINITY;
-  #isRescued = false;
-
-  /** Call it once the database is open. @param readOnly watches the identity of files only */
-  constructor(path: string, database: DatabaseSync, readOnly: boolean) {
-    this.#database = database;
-    this.#main = new FileIdentity(path);
-    this.#wal = new FileIdentity(`${path}-wal`);
-    this.#index = new FileIdentity(`${path}-shm`);
-    this.#sizes = readOnly ? null : new FileSizes(database);
-    this.#diskHead = readOnly ? null : new DiskHead(path);
-    this.#note = readOnly ? null : new HeadNote(path);
-  }
-
-  /** The database's fault, or `null`. Call it outside of transactions. */
-  check(): EvidenceFault | null {
-    return this.#checkFiles(false) ?? this.#diverged;
-  }
-
-  /**
-   * Reads the end of the log by a connection of its own, at most once a second; {@link check} gives
-   * what was wrong. Call it outside of transactions.
-   *
-   * @param expected the newest row that this process knows as durable
-   * @param now milliseconds since the epoch
-   * @returns the newest row known from now on
-   */
-  compareHead(expected: ChainLink, now: number): ChainLink {
-    const elapsed = now - this.#comparedAt;
-    if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return expected;
-    // A connection to an empty file would remove the log, one without a log would create one.
-    if (this.#checkFiles(true) !== null) return expected;
-    this.#comparedAt = now;
-    this.#note?.close();
-    const head = this.#diskHead.compare(expected);
-    this.#diverged = typeof head === "string" ? faultOf(this.#main, head) : null;
-    return typeof head === "string" ? expected : head;
-  }
-
-  /** Notes the newest durable row beside the file. */
-  noteHead(head: ChainLink): void {
-    this.#note?.write(head);
-  }
-
-  /** The newest noted head. */
-  notedHead(): NotedHead | null {
-    const noted = readNotedHead(this.#main.path);
-    return noted === null ? null : { ...noted, file: basename(notedHeadPath(this.#main.path)) };
-  }
-
-  close(): void {
-    this.#note?.close();
-  }
+export function storeWatch(path: string, database: DatabaseSync, readOnly: boolean) {
+  let truncation: EvidenceFault | null = null;
+  let diverged: EvidenceFault | null = null;
+  let comparedAt = Number.NEGATIVE_INFINITY;
+  let isRescued = false;
+  const mainFile = new FileIdentity(path);
+  const walFile = new FileIdentity(`${path}-wal`);
+  const indexFile = new FileIdentity(`${path}-shm`);
+  const sizes = readOnly ? null : new FileSizes(database);
+  const diskHead = readOnly ? null : new DiskHead(path);
+  const note = readOnly ? null : new HeadNote(path);
 
   /** @param isThorough looks at the sizes also where none is smaller than before */
-  #checkFiles(isThorough: boolean): EvidenceFault | null {
-    if (this.#truncated !== null) return this.#truncated;
-    const found = this.#look();
+  function checkFiles(isThorough: boolean): EvidenceFault | null {
+    if (truncation !== null) return truncation;
+    const found = look();
     if (found === null || "cause" in found) return found;
-    if (this.#sizes === null || (!isThorough && this.#sizes.haveGrown(found))) return null;
-    for (let look = 1; ; look += 1) {
-      const truncated = this.#findTruncated(this.#sizes);
+    if (sizes === null || (!isThorough && sizes.haveGrown(found))) return null;
+    for (let round = 1; ; round += 1) {
+      const truncated = findTruncated(sizes);
       if (truncated === null) return null;
-      if (look === LOOKS) return (this.#truncated = faultOf(truncated, "file_truncated"));
+      if (round === LOOKS) return (truncation = faultOf(truncated, "file_truncated"));
       Atomics.wait(SLEEPER, 0, 0, PAUSE);
     }
   }
 
   /** The fault of a removed or replaced file, or else the sizes; `null`: nothing can be known. */
-  #look(): EvidenceFault | Sizes | null {
-    const [main, wal, index] = [this.#main.look(), this.#wal.look(), this.#index.look()];
-    if (typeof main === "string") return faultOf(this.#main, main);
+  function look(): EvidenceFault | Sizes | null {
+    const [main, wal, index] = [mainFile.look(), walFile.look(), indexFile.look()];
+    if (typeof main === "string") return faultOf(mainFile, main);
     if (typeof wal === "string") {
       if (wal === "file_removed" && (typeof index !== "string" || index === "file_removed"))
-        this.#rescue();
-      return faultOf(this.#wal, wal);
+        rescue();
+      return faultOf(walFile, wal);
     }
-    if (typeof index === "string") return faultOf(this.#index, index);
-    this.#isRescued = false;
+    if (typeof index === "string") return faultOf(indexFile, index);
+    isRescued = false;
     // A file system without shared memory gets no write-ahead log.
     return main === null ? null : { main, wal: wal ?? Number.MAX_SAFE_INTEGER };
   }
 
-  #findTruncated(sizes: FileSizes): FileIdentity | null {
+  function findTruncated(watched: FileSizes): FileIdentity | null {
     try {
-      const truncated = sizes.findTruncated(() => {
-        const found = this.#look();
+      const truncated = watched.findTruncated(() => {
+        const found = look();
         return found === null || "cause" in found ? null : found;
       });
-      return truncated === null ? null : truncated === "main" ? this.#main : this.#wal;
+      return truncated === null ? null : truncated === "main" ? mainFile : walFile;
     } catch {
       // Locked or unreadable just now; requests report such failures themselves.
       return null;
@@ -135,16 +87,54 @@ export class StoreWatch {
    * they outlive this process. Not where a file was replaced: then another process works with files
    * of its own.
    */
-  #rescue() {
-    if (this.#isRescued || this.#sizes === null) return;
+  function rescue() {
+    if (isRescued || sizes === null) return;
     try {
       const { busy, log, checkpointed } =
-        this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
-      this.#isRescued = busy === 0 && log === checkpointed;
+        database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+      isRescued = busy === 0 && log === checkpointed;
     } catch {
       // Tried again at the next look.
     }
   }
+
+  return {
+    /** The database's fault, or `null`. Call it outside of transactions. */
+    check(): EvidenceFault | null {
+      return checkFiles(false) ?? diverged;
+    },
+    /**
+     * Reads the end of the log by a connection of its own, at most once a second; {@link check} gives
+     * what was wrong. Call it outside of transactions.
+     *
+     * @param expected the newest row that this process knows as durable
+     * @param now milliseconds since the epoch
+     * @returns the newest row known from now on
+     */
+    compareHead(expected: ChainLink, now: number): ChainLink {
+      const elapsed = now - comparedAt;
+      if (diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return expected;
+      // A connection to an empty file would remove the log, one without a log would create one.
+      if (checkFiles(true) !== null) return expected;
+      comparedAt = now;
+      note?.close();
+      const head = diskHead.compare(expected);
+      diverged = typeof head === "string" ? faultOf(mainFile, head) : null;
+      return typeof head === "string" ? expected : head;
+    },
+    /** Notes the newest durable row beside the file. */
+    noteHead(head: ChainLink): void {
+      note?.write(head);
+    },
+    /** The newest noted head. */
+    notedHead(): NotedHead | null {
+      const noted = readNotedHead(mainFile.path);
+      return noted === null ? null : { ...noted, file: basename(notedHeadPath(mainFile.path)) };
+    },
+    close(): void {
+      note?.close();
+    },
+  };
 }
 
 function faultOf({ path }: FileIdentity, cause: EvidenceFaultCause): EvidenceFault {

@@ -2,7 +2,7 @@ import type { KeyGrants, KeyRecord, KeyUse } from "../../keys/key-store.ts";
 import { COMMON_SQL, KEY_COLUMNS } from "../common-tables.ts";
 import { readBytes, readKeyRecord, readLink, readNumber } from "../rows.ts";
 import { isUniqueViolation, KeyRefusal } from "./sqlite-failure.ts";
-import type { Connection, Statements } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import {
   type CounterLease,
   type CounterLeased,
@@ -39,99 +39,25 @@ const KEY_SQL = {
   changedSince: `SELECT ${KEY_COLUMNS} FROM keys WHERE version > ? ORDER BY version`,
 };
 
-/** The statements over the `keys` table; runs in the worker. */
-export class KeyTable {
-  readonly #sql: Statements<typeof KEY_SQL>;
-  readonly #connection: Connection;
-  readonly #changed: () => void;
+export type KeyTable = ReturnType<typeof keyTable>;
 
-  /** @param changed called after each change of a key, before the call returns. */
-  constructor(connection: Connection, changed: () => void) {
-    this.#sql = connection.prepare(KEY_SQL);
-    this.#connection = connection;
-    this.#changed = changed;
-  }
+/**
+ * The statements over the `keys` table; runs in the worker.
+ *
+ * @param changed called after each change of a key, before the call returns.
+ */
+export function keyTable(connection: Connection, changed: () => void) {
+  const sql = connection.prepare(KEY_SQL);
 
-  /** @throws {KeyRefusal} where the id exists */
-  create(record: KeyRecord): void {
-    this.#connection.transaction(() => this.#add(record));
-    this.#changed();
-  }
-
-  revoke(id: string, at: number): KeyRecord | null {
-    this.#connection.transaction(() => this.#sql.revoke.run(at, id));
-    this.#changed();
-    return this.#get(id);
-  }
-
-  /** `null`: no such key. @throws {KeyRefusal} */
-  change(id: string, grants: KeyGrants): KeyRecord | null {
-    const { scopes, owner, workload, labels, limits } = grants;
-    const values = [
-      JSON.stringify(scopes),
-      owner,
-      workload,
-      JSON.stringify(labels),
-      jsonOrNull(limits),
-    ];
-    const { changes } = this.#connection.transaction(() => this.#sql.change.run(...values, id));
-    const record = this.#get(id);
-    if (record !== null && changes === 0) throw new KeyRefusal("not_active", id);
-    this.#changed();
-    return record;
-  }
-
-  /** The replaced key; `null`: no such key. @throws {KeyRefusal} */
-  rotate(id: string, replacement: KeyRecord, expiresAt: number): KeyRecord | null {
-    const rotated = this.#connection.transaction(() => {
-      const previous = this.#get(id);
-      if (previous === null) return null;
-      if (previous.status !== "active") throw new KeyRefusal("not_active", id);
-      // The write transaction orders rotations of one key by all processes.
-      if (previous.replacedBy !== null) throw new KeyRefusal("rotated", id);
-      if (previous.expiresAt <= replacement.createdAt) throw new KeyRefusal("not_active", id);
-      const { scopes, owner, workload, labels, limits } = previous;
-      this.#add({ ...replacement, scopes, owner, workload, labels, limits });
-      this.#sql.replace.run(replacement.id, expiresAt, id);
-      return {
-        ...previous,
-        replacedBy: replacement.id,
-        expiresAt: Math.min(previous.expiresAt, expiresAt),
-      };
-    });
-    this.#changed();
-    return rotated;
-  }
-
-  touch(uses: readonly KeyUse[]): void {
-    if (uses.length === 0) return;
-    this.#connection.transaction(() => {
-      for (const use of uses) this.#sql.touch.run(use.at, use.id, use.at);
-    });
-  }
-
-  /** Keys changed after `version`, with the version to read on from. */
-  changedSince(version: number): {
-    readonly records: readonly KeyRecord[];
-    readonly version: number;
-  } {
-    const rows = this.#sql.changedSince.all(version);
-    const last = rows.at(-1);
-    return {
-      records: rows.map(readKeyRecord),
-      version: last === undefined ? version : readNumber(last, "version"),
-    };
-  }
-
-  #get(id: string): KeyRecord | null {
-    const row = this.#sql.get.get(id);
+  function get(id: string): KeyRecord | null {
+    const row = sql.get.get(id);
     return row === undefined ? null : readKeyRecord(row);
   }
 
-  #add(record: KeyRecord) {
+  function add(record: KeyRecord) {
     const { scopes, labels, exchange, limits } = record;
     try {
-      this.#sql.insert.run({
+      sql.insert.run({
         ...record,
         scopes: JSON.stringify(scopes),
         labels: JSON.stringify(labels),
@@ -142,6 +68,74 @@ export class KeyTable {
       throw isUniqueViolation(error) ? new KeyRefusal("duplicate", record.id) : error;
     }
   }
+
+  return {
+    /** @throws {KeyRefusal} where the id exists */
+    create(record: KeyRecord): void {
+      connection.transaction(() => add(record));
+      changed();
+    },
+    revoke(id: string, at: number): KeyRecord | null {
+      connection.transaction(() => sql.revoke.run(at, id));
+      changed();
+      return get(id);
+    },
+    /** `null`: no such key. @throws {KeyRefusal} */
+    change(id: string, grants: KeyGrants): KeyRecord | null {
+      const { scopes, owner, workload, labels, limits } = grants;
+      const values = [
+        JSON.stringify(scopes),
+        owner,
+        workload,
+        JSON.stringify(labels),
+        jsonOrNull(limits),
+      ];
+      const { changes } = connection.transaction(() => sql.change.run(...values, id));
+      const record = get(id);
+      if (record !== null && changes === 0) throw new KeyRefusal("not_active", id);
+      changed();
+      return record;
+    },
+    /** The replaced key; `null`: no such key. @throws {KeyRefusal} */
+    rotate(id: string, replacement: KeyRecord, expiresAt: number): KeyRecord | null {
+      const rotated = connection.transaction(() => {
+        const previous = get(id);
+        if (previous === null) return null;
+        if (previous.status !== "active") throw new KeyRefusal("not_active", id);
+        // The write transaction orders rotations of one key by all processes.
+        if (previous.replacedBy !== null) throw new KeyRefusal("rotated", id);
+        if (previous.expiresAt <= replacement.createdAt) throw new KeyRefusal("not_active", id);
+        const { scopes, owner, workload, labels, limits } = previous;
+        add({ ...replacement, scopes, owner, workload, labels, limits });
+        sql.replace.run(replacement.id, expiresAt, id);
+        return {
+          ...previous,
+          replacedBy: replacement.id,
+          expiresAt: Math.min(previous.expiresAt, expiresAt),
+        };
+      });
+      changed();
+      return rotated;
+    },
+    touch(uses: readonly KeyUse[]): void {
+      if (uses.length === 0) return;
+      connection.transaction(() => {
+        for (const use of uses) sql.touch.run(use.at, use.id, use.at);
+      });
+    },
+    /** Keys changed after `version`, with the version to read on from. */
+    changedSince(version: number): {
+      readonly records: readonly KeyRecord[];
+      readonly version: number;
+    } {
+      const rows = sql.changedSince.all(version);
+      const last = rows.at(-1);
+      return {
+        records: rows.map(readKeyRecord),
+        version: last === undefined ? version : readNumber(last, "version"),
+      };
+    },
+  };
 }
 
 function jsonOrNull(value: object | null) {
@@ -167,56 +161,51 @@ const LIMIT_SQL = {
 };
 
 /** The statements over `limit_counters` and `limit_slots`; runs in the worker. */
-export class LimitTable {
-  readonly #sql: Statements<typeof LIMIT_SQL>;
-  readonly #connection: Connection;
+export function limitTable(connection: Connection) {
+  const sql = connection.prepare(LIMIT_SQL);
 
-  constructor(connection: Connection) {
-    this.#sql = connection.prepare(LIMIT_SQL);
-    this.#connection = connection;
-  }
-
-  lease({ holder, now, until, counters, slots }: LimitLease): LimitLeased {
-    return this.#connection.transaction(() => ({
-      counters: counters.map((counter) => this.#leaseCounter(counter)),
-      slots: slots.map((slot) => this.#leaseSlots(slot, holder, now, until)),
-    }));
-  }
-
-  prune(now: number, limit: number): number {
-    const cutoffs = LIMIT_WINDOWS.map((window) => now - KEPT[window]);
-    return this.#connection.transaction(
-      () =>
-        Number(this.#sql.pruneCounters.run(...cutoffs, limit).changes) +
-        Number(this.#sql.pruneSlots.run(now - KEPT.minute).changes),
-    );
-  }
-
-  #leaseCounter(lease: CounterLease): CounterLeased {
+  function leaseCounter(lease: CounterLease): CounterLeased {
     const { subject, measure, window, start, ceiling, giveBack, overdraft, need, want } = lease;
     const adjusted = readNumber(
-      this.#sql.adjust.get(subject, measure, window, start, giveBack, overdraft),
+      sql.adjust.get(subject, measure, window, start, giveBack, overdraft),
       "used",
     );
     if (need === 0) return { used: adjusted, granted: 0 };
-    const row = this.#sql.grant.get(subject, measure, window, start, ceiling, need, want);
+    const row = sql.grant.get(subject, measure, window, start, ceiling, need, want);
     if (row === undefined) return { used: adjusted, granted: 0 };
     const used = readNumber(row, "used");
     return { used, granted: used - adjusted };
   }
 
-  #leaseSlots(
+  function leaseSlots(
     { subject, ceiling, inUse, want }: SlotLease,
     holder: string,
     now: number,
     until: number,
   ): SlotsLeased {
-    const others = readNumber(this.#sql.others.get(subject, holder, now), "held");
+    const others = readNumber(sql.others.get(subject, holder, now), "held");
     const held = Math.max(inUse, Math.min(want, ceiling - others));
-    if (held === 0) this.#sql.leave.run(subject, holder);
-    else this.#sql.hold.run(subject, holder, held, until);
+    if (held === 0) sql.leave.run(subject, holder);
+    else sql.hold.run(subject, holder, held, until);
     return { held, others };
   }
+
+  return {
+    lease({ holder, now, until, counters, slots }: LimitLease): LimitLeased {
+      return connection.transaction(() => ({
+        counters: counters.map(leaseCounter),
+        slots: slots.map((slot) => leaseSlots(slot, holder, now, until)),
+      }));
+    },
+    prune(now: number, limit: number): number {
+      const cutoffs = LIMIT_WINDOWS.map((window) => now - KEPT[window]);
+      return connection.transaction(
+        () =>
+          Number(sql.pruneCounters.run(...cutoffs, limit).changes) +
+          Number(sql.pruneSlots.run(now - KEPT.minute).changes),
+      );
+    },
+  };
 }
 
 const ROLL_UP_SQL = {
@@ -227,128 +216,124 @@ const ROLL_UP_SQL = {
   prune: "DELETE FROM roll_ups WHERE workspace = ? AND facet = 'minute' AND hour < ?",
 };
 
+export type RollUpTable = ReturnType<typeof rollUpTable>;
+
 /** Hourly counts: cells up to the checkpoint, and in memory what is to be added to them. */
-export class RollUpTable {
-  readonly #sql: Statements<typeof ROLL_UP_SQL>;
-  readonly #connection: Connection;
-  readonly #batches: BatchTable;
-  #counter = new BatchCounter();
-  #increments = new Increments();
+export function rollUpTable(connection: Connection, log: BatchTable) {
+  let counter = new BatchCounter();
+  let increments = new Increments();
   /** Position of the checkpoint that the increments follow; `null` where nothing is counted. */
-  #base: number | null = null;
+  let base: number | null = null;
   /** Position up to which the increments count. */
-  #end = 0;
+  let countedTo = 0;
   /** Up to which minutes were pruned. */
-  #newestMinute = 0;
+  let newestMinute = 0;
   /** Written and not counted, with the position of the last of each commit. */
-  #appended: { readonly last: number; readonly records: readonly NewRecord[] }[] = [];
-
-  constructor(connection: Connection, batches: BatchTable) {
-    this.#sql = connection.prepare(ROLL_UP_SQL);
-    this.#connection = connection;
-    this.#batches = batches;
-  }
-
-  /** Keeps records for {@link count}: reading them back takes the thread 8 µs a request. */
-  appended(records: readonly NewRecord[], last: number): void {
-    this.#appended.push({ last, records });
-  }
-
-  /** Counts appended records, or a page of what the log has. Call it after a reply. */
-  count(): void {
-    try {
-      if (!this.#countAppended()) this.#countPage();
-    } catch {
-      // Unreadable just now. Everything after the checkpoint is counted again.
-      this.#reset();
-    }
-  }
+  let uncounted: { readonly last: number; readonly records: readonly NewRecord[] }[] = [];
+  const sql = connection.prepare(ROLL_UP_SQL);
 
   /** Adds to the cells what they lack. @param least position that is enough; absent: the end */
-  write(least = Number.POSITIVE_INFINITY): void {
-    const newest = this.#batches.head().position;
-    if (readNumber(this.#sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
+  function write(least = Number.POSITIVE_INFINITY): void {
+    const newest = log.head().position;
+    if (readNumber(sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
     try {
-      this.#countAppended();
-      while (this.#countPage());
-      const isWritten = this.#connection.transaction(() => this.#writeCells());
+      countAppended();
+      while (countPage());
+      const isWritten = connection.transaction(writeCells);
       if (isWritten) {
-        this.#base = this.#end;
-        this.#increments = new Increments();
+        base = countedTo;
+        increments = new Increments();
         return;
       }
     } catch (error) {
-      this.#reset();
+      reset();
       throw error;
     }
     // Another process has written the same counts.
-    this.#reset();
-    this.write(least);
+    reset();
+    write(least);
   }
 
   /** False where the log may have records that were not appended through this table. */
-  #countAppended(): boolean {
+  function countAppended(): boolean {
     let isComplete = false;
-    this.#begin();
-    for (const { last, records } of this.#appended.splice(0)) {
-      isComplete = last - records.length === this.#end;
+    begin();
+    for (const { last, records } of uncounted.splice(0)) {
+      isComplete = last - records.length === countedTo;
       if (!isComplete) continue;
-      this.#countRecords(records);
-      this.#end = last;
+      countRecords(records);
+      countedTo = last;
     }
     return isComplete;
   }
 
-  #begin() {
-    this.#base ??= this.#end = readNumber(this.#sql.checkpoint.get(), "position");
+  function begin() {
+    base ??= countedTo = readNumber(sql.checkpoint.get(), "position");
   }
 
   /** Whether there was anything to count. */
-  #countPage(): boolean {
-    this.#begin();
-    const batches = this.#batches.after(this.#end);
+  function countPage(): boolean {
+    begin();
+    const batches = log.after(countedTo);
     const end = batches.at(-1)?.last;
     if (end === undefined) return false;
-    for (const batch of batches) this.#countRecords(readLines(batch));
-    this.#end = end;
+    for (const batch of batches) countRecords(readLines(batch));
+    countedTo = end;
     return true;
   }
 
-  #countRecords(records: Iterable<CountedRecord>) {
-    const earlier = this.#counter.count(records, this.#increments);
+  function countRecords(records: Iterable<CountedRecord>) {
+    const earlier = counter.count(records, increments);
     for (const requestId of earlier.keys()) {
-      for (const batch of this.#batches.find(requestId, ["decision"])) {
-        this.#counter.countEarlier(batch, earlier, this.#increments);
+      for (const batch of log.find(requestId, ["decision"])) {
+        counter.countEarlier(batch, earlier, increments);
       }
     }
   }
 
   /** Whether the checkpoint is still the one that the increments follow. */
-  #writeCells(): boolean {
-    if (readNumber(this.#sql.checkpoint.get(), "position") !== this.#base) return false;
-    for (const { workspace, facet, hour, labels, cell } of this.#increments.entries()) {
-      const stored = this.#sql.get.get(workspace ?? "", facet, hour, labels);
+  function writeCells(): boolean {
+    if (readNumber(sql.checkpoint.get(), "position") !== base) return false;
+    for (const { workspace, facet, hour, labels, cell } of increments.entries()) {
+      const stored = sql.get.get(workspace ?? "", facet, hour, labels);
       if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
-      this.#sql.put.run(workspace ?? "", facet, hour, labels, cell.encode());
+      sql.put.run(workspace ?? "", facet, hour, labels, cell.encode());
     }
-    this.#pruneMinutes();
-    this.#sql.move.run(this.#end);
+    pruneMinutes();
+    sql.move.run(countedTo);
     return true;
   }
 
-  #pruneMinutes() {
-    const newest = this.#increments.newestMinute();
-    if (newest <= this.#newestMinute) return;
-    this.#newestMinute = newest;
-    const written = new Set(this.#increments.entries().map(({ workspace }) => workspace ?? ""));
-    for (const workspace of written) this.#sql.prune.run(workspace, newest - KEPT_MINUTES);
+  function pruneMinutes() {
+    const newest = increments.newestMinute();
+    if (newest <= newestMinute) return;
+    newestMinute = newest;
+    const written = new Set(increments.entries().map(({ workspace }) => workspace ?? ""));
+    for (const workspace of written) sql.prune.run(workspace, newest - KEPT_MINUTES);
   }
 
-  #reset() {
-    this.#counter = new BatchCounter();
-    this.#increments = new Increments();
-    this.#base = null;
+  function reset() {
+    counter = new BatchCounter();
+    increments = new Increments();
+    base = null;
   }
+
+  return {
+    /** Keeps records for {@link count}: reading them back takes the thread 8 µs a request. */
+    appended(records: readonly NewRecord[], last: number): void {
+      uncounted.push({ last, records });
+    },
+    /** Counts appended records, or a page of what the log has. Call it after a reply. */
+    count(): void {
+      try {
+        if (!countAppended()) countPage();
+      } catch {
+        // Unreadable just now. Everything after the checkpoint is counted again.
+        reset();
+      }
+    },
+    write,
+  };
 }
 
 const POLICY_SQL = {
@@ -359,35 +344,29 @@ const POLICY_SQL = {
 };
 
 /** The statements over `policy_log` and `policy_contents`; runs in the worker. */
-export class PolicyLogTable {
-  readonly #sql: Statements<typeof POLICY_SQL>;
-  readonly #connection: Connection;
+export function policyLogTable(connection: Connection) {
+  const sql = connection.prepare(POLICY_SQL);
 
-  constructor(connection: Connection) {
-    this.#sql = connection.prepare(POLICY_SQL);
-    this.#connection = connection;
-  }
-
-  /**
-   * `false` where `expected` is not the head. The head is read under the write lock, so no other
-   * process can add between the two.
-   *
-   * @throws {RangeError} for rows that do not follow: a row that did not verify would end the log
-   * for every reader, for ever
-   */
-  append(expected: ChainLink, rows: readonly PolicyLogRow[]): boolean {
-    refuseUnchained(expected, rows);
-    return this.#connection.transaction(() => {
-      const { position, hash } = readLink(this.#sql.newest.get());
-      if (position !== expected.position || hash !== expected.hash) return false;
-      for (const row of rows)
-        this.#sql.insert.run(row.position, row.previous, row.hash, row.record);
-      return true;
-    });
-  }
-
-  /** The first content under a digest stays. */
-  keep({ digest, policy, description, module }: StoredContent): void {
-    this.#sql.keep.run(digest, policy, description, module);
-  }
+  return {
+    /**
+     * `false` where `expected` is not the head. The head is read under the write lock, so no other
+     * process can add between the two.
+     *
+     * @throws {RangeError} for rows that do not follow: a row that did not verify would end the log
+     * for every reader, for ever
+     */
+    append(expected: ChainLink, rows: readonly PolicyLogRow[]): boolean {
+      refuseUnchained(expected, rows);
+      return connection.transaction(() => {
+        const { position, hash } = readLink(sql.newest.get());
+        if (position !== expected.position || hash !== expected.hash) return false;
+        for (const row of rows) sql.insert.run(row.position, row.previous, row.hash, row.record);
+        return true;
+      });
+    },
+    /** The first content under a digest stays. */
+    keep({ digest, policy, description, module }: StoredContent): void {
+      sql.keep.run(digest, policy, description, module);
+    },
+  };
 }

@@ -3,10 +3,10 @@ import { parentPort, workerData } from "node:worker_threads";
 import { IN_MEMORY, openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
 import { type FromWorker, StoreEngine, type ToWorker, type WorkerStart } from "./store-engine.ts";
 import type { Door } from "./shared/frames.ts";
-import { StoreDoor } from "./shared/store-door.ts";
+import { storeDoor, type StoreDoor } from "./shared/store-door.ts";
 import { describeFailure } from "./sqlite-failure.ts";
 import { refuseMissingEnd } from "./log-end.ts";
-import { StoreWatch } from "./store-watch.ts";
+import { storeWatch } from "./store-watch.ts";
 
 /** How often changes of other processes are read, milliseconds; the port promises one second. */
 const POLL = 200;
@@ -28,7 +28,7 @@ async function start(settings: WorkerStart): Promise<StoreEngine> {
   const { path, busyTimeout, readOnly = false, refuseCutEnd = false } = settings;
   const database = readOnly ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
   if (refuseCutEnd) refuseMissingEnd(database, path);
-  const watch = path === IN_MEMORY ? null : new StoreWatch(path, database, readOnly);
+  const watch = path === IN_MEMORY ? null : storeWatch(path, database, readOnly);
   const engine = new StoreEngine(database, postToAll, watch);
   if (settings.door !== undefined) door = await openDoor(settings.door, engine);
   return engine;
@@ -36,7 +36,7 @@ async function start(settings: WorkerStart): Promise<StoreEngine> {
 
 /** Resolves when workers can connect. */
 async function openDoor(settings: Door, engine: StoreEngine): Promise<StoreDoor> {
-  const opening = new StoreDoor(settings, {
+  const opening = storeDoor(settings, {
     answer: (request) => engine.answer(request, Date.now()),
     settle: () => engine.settle(),
     refused: (description) => post({ type: "refused", description }),

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { KeyFeed } from "../../../src/store/postgres/tables.ts";
+import { keyFeed } from "../../../src/store/postgres/tables.ts";
 import type { PostgresLink } from "../../../src/store/postgres/link.ts";
 import type { Row } from "../../../src/store/rows.ts";
 import { keyRecord } from "../records.ts";
@@ -23,7 +23,7 @@ it("never shows an older state of a key after a newer one, for answers in any or
       Promise.resolve(stored.filter(({ version }) => Number(version) > after)),
     listen: () => Promise.reject(new Error("no notifications")),
   };
-  const feed = new KeyFeed(link as unknown as PostgresLink);
+  const feed = keyFeed(link as unknown as PostgresLink);
   onTestFinished(() => feed.close());
   const seen: string[] = [];
   await feed.watch((records) => seen.push(...records.map(({ labels }) => labels.join())));

@@ -29,114 +29,84 @@ interface StoreDoorThread {
   readonly refused: (description: string) => void;
 }
 
+export type StoreDoor = ReturnType<typeof storeDoor>;
+
 /** The thread's end of the connections of workers. Runs in the store's thread. */
-export class StoreDoor {
-  readonly #door: Door;
-  readonly #thread: StoreDoorThread;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  readonly #workers = new Set<Socket>();
+export function storeDoor(door: Door, thread: StoreDoorThread) {
+  const sockets = new Set<Socket>();
+  const workers = new Set<Socket>();
   /** Oldest first. */
-  readonly #unauthenticated = new Set<Socket>();
-  #refusalReported = Number.NEGATIVE_INFINITY;
+  const unauthenticated = new Set<Socket>();
+  let refusalReported = Number.NEGATIVE_INFINITY;
   /** Requests of workers that are gone. */
-  readonly #unended = new Set<string>();
-  #retry: NodeJS.Timeout | null = null;
-  #closed = false;
-  #fault: FromWorker | null = null;
+  const unended = new Set<string>();
+  let retry: NodeJS.Timeout | null = null;
+  let closed = false;
+  let fault: FromWorker | null = null;
+  const server: Server = createServer((socket) => accept(socket));
 
-  constructor(door: Door, thread: StoreDoorThread) {
-    this.#door = door;
-    this.#thread = thread;
-    this.#server = createServer((socket) => this.#accept(socket));
-  }
-
-  /** Resolves when workers can connect. Rejects with the system's error where they never can. */
-  listen(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(this.#door.address, resolve);
-    });
-  }
-
-  /** Sends every worker a message that answers nothing. */
-  broadcast(message: FromWorker): void {
-    if (message.type === "fault") this.#fault = message.fault === null ? null : message;
-    if (this.#workers.size === 0) return;
-    const bytes = encodeMessage(message);
-    for (const socket of this.#workers) socket.write(bytes);
-  }
-
-  /** Ends all connections. */
-  close(): void {
-    this.#closed = true;
-    if (this.#retry !== null) clearTimeout(this.#retry);
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #accept(socket: Socket) {
-    const reader = new MessageReader(this.#door.workerSecret, isRequest);
+  function accept(socket: Socket) {
+    const reader = new MessageReader(door.workerSecret, isRequest);
     /** Requests whose decision was handed over and whose outcome was not written. */
     const open = new Set<string>();
     const late = setTimeout(() => socket.destroy(), PATIENCE);
-    this.#sockets.add(socket);
-    this.#unauthenticated.add(socket);
-    if (this.#unauthenticated.size > MOST_UNAUTHENTICATED) this.#endOldestUnauthenticated();
+    sockets.add(socket);
+    unauthenticated.add(socket);
+    if (unauthenticated.size > MOST_UNAUTHENTICATED) endOldestUnauthenticated();
     socket.on("data", (chunk: Buffer) => {
       try {
-        for (const message of reader.read(chunk)) this.#ask(socket, open, message);
-        if (reader.trusted && !this.#workers.has(socket)) this.#welcome(socket);
+        for (const message of reader.read(chunk)) ask(socket, open, message);
+        if (reader.trusted && !workers.has(socket)) welcome(socket);
       } catch (error) {
         const reason =
           error instanceof DamagedLinkError ? error.message : "a message could not be handled";
-        if (reader.trusted) this.#thread.refused(reason);
-        else this.#reportRefusal(reason);
+        if (reader.trusted) thread.refused(reason);
+        else reportRefusal(reason);
         socket.destroy();
       } finally {
         if (reader.trusted) {
           clearTimeout(late);
-          this.#unauthenticated.delete(socket);
+          unauthenticated.delete(socket);
         }
       }
     });
     // `close` follows.
     socket.on("error", () => {});
     socket.on("end", () => {
-      if (reader.trusted && !reader.complete) this.#thread.refused("it ended within a message");
+      if (reader.trusted && !reader.complete) thread.refused("it ended within a message");
     });
     socket.on("close", () => {
       clearTimeout(late);
-      this.#sockets.delete(socket);
-      this.#workers.delete(socket);
-      this.#unauthenticated.delete(socket);
-      for (const requestId of open) this.#unended.add(requestId);
-      this.#endUnended();
+      sockets.delete(socket);
+      workers.delete(socket);
+      unauthenticated.delete(socket);
+      for (const requestId of open) unended.add(requestId);
+      endUnended();
     });
   }
 
-  #endOldestUnauthenticated() {
-    const [oldest] = this.#unauthenticated;
+  function endOldestUnauthenticated() {
+    const [oldest] = unauthenticated;
     if (oldest === undefined) return;
-    this.#unauthenticated.delete(oldest);
+    unauthenticated.delete(oldest);
     oldest.destroy();
   }
 
-  #reportRefusal(reason: string) {
+  function reportRefusal(reason: string) {
     const now = performance.now();
-    if (now - this.#refusalReported < REFUSAL_REPORT) return;
-    this.#refusalReported = now;
-    this.#thread.refused(reason);
+    if (now - refusalReported < REFUSAL_REPORT) return;
+    refusalReported = now;
+    thread.refused(reason);
   }
 
-  #welcome(socket: Socket) {
-    this.#workers.add(socket);
-    socket.write(this.#door.threadSecret);
+  function welcome(socket: Socket) {
+    workers.add(socket);
+    socket.write(door.threadSecret);
     socket.write(encodeMessage({ type: "opened" } satisfies FromWorker));
-    if (this.#fault !== null) socket.write(encodeMessage(this.#fault));
+    if (fault !== null) socket.write(encodeMessage(fault));
   }
 
-  #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker) {
+  function ask(socket: Socket, open: Set<string>, { id, request }: ToWorker) {
     const ended: string[] = [];
     if (request.operation === "evidence.append") {
       for (const { kind, requestId } of request.parameters[0]) {
@@ -146,30 +116,50 @@ export class StoreDoor {
     }
     // A worker that closes its store cannot close the others'.
     const reply: StoreReply =
-      request.operation === "store.close"
-        ? { kind: "done", value: null }
-        : this.#thread.answer(request);
+      request.operation === "store.close" ? { kind: "done", value: null } : thread.answer(request);
     if (reply.kind === "done") for (const requestId of ended) open.delete(requestId);
     socket.write(encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
-    this.#thread.settle();
+    thread.settle();
   }
 
   /** Ends requests of dead workers: to the store they belong to this process, which lives. */
-  #endUnended() {
-    if (this.#unended.size === 0 || this.#closed) return;
+  function endUnended() {
+    if (unended.size === 0 || closed) return;
     const at = Date.now();
-    const outcomes = Array.from(this.#unended, (requestId) =>
-      outcomeOf(unknownOutcome(requestId, at)),
-    );
-    const reply = this.#thread.answer({ operation: "evidence.append", parameters: [outcomes] });
+    const outcomes = Array.from(unended, (requestId) => outcomeOf(unknownOutcome(requestId, at)));
+    const reply = thread.answer({ operation: "evidence.append", parameters: [outcomes] });
     if (reply.kind === "done") {
-      this.#unended.clear();
-      this.#thread.settle();
+      unended.clear();
+      thread.settle();
       return;
     }
-    if (this.#retry !== null) clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.#endUnended(), END_RETRY).unref();
+    if (retry !== null) clearTimeout(retry);
+    retry = setTimeout(() => endUnended(), END_RETRY).unref();
   }
+
+  return {
+    /** Resolves when workers can connect. Rejects with the system's error where they never can. */
+    listen(): Promise<void> {
+      return new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(door.address, resolve);
+      });
+    },
+    /** Sends every worker a message that answers nothing. */
+    broadcast(message: FromWorker): void {
+      if (message.type === "fault") fault = message.fault === null ? null : message;
+      if (workers.size === 0) return;
+      const bytes = encodeMessage(message);
+      for (const socket of workers) socket.write(bytes);
+    },
+    /** Ends all connections. */
+    close(): void {
+      closed = true;
+      if (retry !== null) clearTimeout(retry);
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
 }
 
 function isRequest(value: unknown): value is ToWorker {
