@@ -106,7 +106,7 @@ const FEED_PAGE = 2_000;
 
 const CHANGED = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE version > $1 ORDER BY version LIMIT ${FEED_PAGE}`;
 
-export type KeyFeed = ReturnType<typeof keyFeed>;
+type KeyFeed = ReturnType<typeof keyFeed>;
 
 /** Key changes of all replicas: read when notified, and by a poll in case that is lost. */
 export function keyFeed(link: PostgresLink) {
