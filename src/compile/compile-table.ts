@@ -7,8 +7,8 @@ import { normaliseText, readDocument } from "./authored/document.ts";
 import { reportLiteralSecrets } from "./authored/literal-secrets.ts";
 import { readShape } from "./authored/shape.ts";
 import type { ConfigNode } from "./authored/tree.ts";
-import { checkFeatures, checkModels } from "./checks/models.ts";
-import { checkPlaceholders, checkProviders, checkSigning, checkTimes } from "./checks/providers.ts";
+import { checkModels } from "./checks/models.ts";
+import { checkProviders } from "./checks/providers.ts";
 import { checkRegions } from "./checks/regions.ts";
 import { checkRoutes, checkUsage } from "./checks/routes.ts";
 import { checkConsole, checkPromotion, checkRequirementsAgree } from "./checks/settings.ts";
@@ -223,12 +223,8 @@ type Check = (context: ResolvedContext) => void;
 /** Checks that run row by row, over the rows that fit the schema. */
 const CHECKS: readonly Check[] = [
   checkProviders,
-  checkPlaceholders,
-  checkTimes,
-  checkSigning,
   checkRegions,
   checkModels,
-  checkFeatures,
   checkRoutes,
   checkWorkspaces,
   checkPromotion,

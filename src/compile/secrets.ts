@@ -38,30 +38,35 @@ interface ResolvedSecrets {
  */
 export function resolveSecrets(
   table: RoutingTable,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   readFile: (path: string) => string,
 ): ResolvedSecrets {
+  const textOf = (path: string) => {
+    try {
+      return readFile(path);
+    } catch {
+      return "";
+    }
+  };
   const secrets = new Map<string, string>();
   const missing: MissingSecret[] = [];
   const refused: { provider: string; reference: SecretReference }[] = [];
   for (const { id: provider, auth } of Object.values(table.providers)) {
     if (auth.kind === "none") continue;
-    if (auth.kind !== "header") {
-      const found = findCredentialGap(auth, environment, readFile);
-      if (found?.gap === "missing")
-        missing.push({ provider, reference: found.reference, onMissing: auth.onMissing });
-      if (found?.gap === "unusable") refused.push({ provider, reference: found.reference });
-      continue;
-    }
-    const { secret: reference, onMissing } = auth;
-    const value =
-      "env" in reference
-        ? variable(environment, reference.env)
-        : fromFile(readFile, reference.file);
-    if (value === "") missing.push({ provider, reference, onMissing });
-    // A line feed inside a header value would let a secret write headers of its own.
-    else if (/[^\x20-\x7e]/.test(value)) refused.push({ provider, reference });
-    else secrets.set(provider, value);
+    let found: CredentialGap | null;
+    if (auth.kind === "header") {
+      const { secret: reference } = auth;
+      const secret =
+        "env" in reference
+          ? variable(environment, reference.env)
+          : textOf(reference.file).replace(/\r?\n$/, "");
+      found = gapIn(reference, secret);
+      if (found === null) secrets.set(provider, secret);
+    } else found = callGap(auth, environment, textOf);
+    if (found === null) continue;
+    const { gap, reference } = found;
+    if (gap === "missing") missing.push({ provider, reference, onMissing: auth.onMissing });
+    else refused.push({ provider, reference });
   }
   return { secrets, missing, refused };
 }
@@ -76,114 +81,76 @@ export function secretFiles(table: RoutingTable): readonly string[] {
   );
 }
 
-function fromFile(readFile: (path: string) => string, path: string): string {
-  try {
-    return readFile(path).replace(/\r?\n$/, "");
-  } catch {
-    return "";
-  }
-}
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The first part of per-call credentials that is missing or unusable. */
+/** The first part of a provider's credentials that is missing or unusable. */
 interface CredentialGap {
   readonly reference: SecretReference;
   readonly gap: "missing" | "unusable";
 }
 
 /**
- * Checks that the source of credentials exists, without a network call: a metadata service is
- * called with the first request. `null`: nothing is known to be missing.
- *
- * @param readFile gives the text of a file and may throw.
+ * Secrets become header values, also those of signed requests: a line feed inside one would let it
+ * write headers of its own.
  */
-function findCredentialGap(
+function gapIn(reference: SecretReference, value: string): CredentialGap | null {
+  if (value === "") return { reference, gap: "missing" };
+  return /[^\x20-\x7e]/.test(value) ? { reference, gap: "unusable" } : null;
+}
+
+/**
+ * Checks that the source of per-call credentials exists, without a network call: a metadata service
+ * is called with the first request. `null`: nothing is known to be missing.
+ *
+ * @param textOf text of a file; empty where it cannot be read.
+ */
+function callGap(
   auth: AwsSigning | GoogleOauth,
   environment: Environment,
-  readFile: (path: string) => string,
+  textOf: (path: string) => string,
 ): CredentialGap | null {
-  const variables = (names: readonly string[]) =>
-    firstGap(names.map((name) => variableGap(environment, name)));
-  // Paths in variables start from the process's folder, as everywhere; those of routes.yaml from
-  // its own.
-  const fileOf = (name: string) => () => fileGap(resolve(variable(environment, name)), readFile);
+  const valueOf = (name: string) => variable(environment, name);
+  const variableGap = (name: string) => gapIn({ env: name }, valueOf(name));
+  const missingFile = (file: string): CredentialGap => ({ reference: { file }, gap: "missing" });
+  const fileGap = (file: string) => (textOf(file).trim() === "" ? missingFile(file) : null);
   if (auth.kind === "google_oauth") {
     if (auth.credentials === "metadata_server") return null;
-    const path =
+    // Paths in variables start from the process's folder, as everywhere; those of routes.yaml from
+    // its own.
+    return fileGap(
       auth.credentials === "adc"
         ? resolve(applicationDefaultFile(environment))
-        : auth.credentials.file;
-    return fileGap(path, readFile);
+        : auth.credentials.file,
+    );
   }
   switch (auth.credentials) {
     case "env":
       return (
-        variables(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]) ??
-        unprintable(environment, "AWS_SESSION_TOKEN")
+        variableGap("AWS_ACCESS_KEY_ID") ??
+        variableGap("AWS_SECRET_ACCESS_KEY") ??
+        (valueOf("AWS_SESSION_TOKEN") === "" ? null : variableGap("AWS_SESSION_TOKEN"))
       );
     case "web_identity":
       return (
-        variables(["AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"]) ??
-        fileOf("AWS_WEB_IDENTITY_TOKEN_FILE")()
+        variableGap("AWS_ROLE_ARN") ??
+        variableGap("AWS_WEB_IDENTITY_TOKEN_FILE") ??
+        fileGap(resolve(valueOf("AWS_WEB_IDENTITY_TOKEN_FILE")))
       );
-    case "shared_file":
-      return profileGap(environment, auth.profile, readFile);
+    case "shared_file": {
+      // The credentials file has a profile as `[name]`, the configuration file as `[profile name]`.
+      const { credentials, config } = awsSharedFiles(environment);
+      const profiles = [credentials, config].flatMap((path) =>
+        textOf(resolve(path))
+          .split("\n")
+          .map((line) => /^\s*\[\s*(?:profile\s+)?["']?([^"'\]]+?)["']?\s*\]/.exec(line)?.[1]),
+      );
+      return profiles.includes(auth.profile) ? null : missingFile(credentials);
+    }
     case "container":
-      return variable(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") === ""
-        ? variableGap(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI")
+      return valueOf("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") === ""
+        ? variableGap("AWS_CONTAINER_CREDENTIALS_FULL_URI")
         : null;
     case "instance":
       return null;
-  }
-}
-
-function firstGap(gaps: readonly (CredentialGap | null)[]) {
-  return gaps.find((gap) => gap !== null) ?? null;
-}
-
-function variableGap(environment: Environment, name: string): CredentialGap | null {
-  if (variable(environment, name) === "") return { reference: { env: name }, gap: "missing" };
-  return unprintable(environment, name);
-}
-
-/** Secrets of signed requests become header values. */
-function unprintable(environment: Environment, name: string): CredentialGap | null {
-  return /[^\x20-\x7e]/.test(variable(environment, name))
-    ? { reference: { env: name }, gap: "unusable" }
-    : null;
-}
-
-function fileGap(path: string, readFile: (path: string) => string): CredentialGap | null {
-  return textOf(path, readFile).trim() === ""
-    ? { reference: { file: path }, gap: "missing" }
-    : null;
-}
-
-/**
- * Either file may hold the profile: the credentials file as `[name]`, the configuration file as
- * `[profile name]`.
- */
-function profileGap(
-  environment: Environment,
-  profile: string,
-  readFile: (path: string) => string,
-): CredentialGap | null {
-  const { credentials, config } = awsSharedFiles(environment);
-  const held = [credentials, config].some((path) =>
-    textOf(resolve(path), readFile)
-      .split("\n")
-      .some(
-        (line) => /^\s*\[\s*(?:profile\s+)?["']?([^"'\]]+?)["']?\s*\]/.exec(line)?.[1] === profile,
-      ),
-  );
-  return held ? null : { reference: { file: credentials }, gap: "missing" };
-}
-
-function textOf(path: string, readFile: (path: string) => string): string {
-  try {
-    return readFile(path);
-  } catch {
-    return "";
   }
 }

@@ -67,9 +67,7 @@ export function readDocument(
     );
     return null;
   }
-  const reader = new Reader(document, position, findings, version === "1.1");
-  const tree = reader.read(document.contents);
-  return reader.exhausted ? null : tree;
+  return convert(document, position, findings, version === "1.1");
 }
 
 interface Parsed {
@@ -87,8 +85,8 @@ const KEPT = 2;
 
 /** The parser's document. It is never changed: each reading builds its own tree from it. */
 function parsed(text: string): Parsed {
-  const known = last.map((one) => one.deref()).find((one) => one?.text === text);
-  if (known !== undefined) return known;
+  const before = last.map((one) => one.deref()).find((one) => one?.text === text);
+  if (before !== undefined) return before;
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -102,9 +100,9 @@ function parsed(text: string): Parsed {
     // "silent" would drop the finding about a second document as well.
     logLevel: "error",
   });
-  const made = { text, document, lines };
-  last = [new WeakRef(made), ...last].slice(0, KEPT);
-  return made;
+  const latest = { text, document, lines };
+  last = [new WeakRef(latest), ...last].slice(0, KEPT);
+  return latest;
 }
 
 /**
@@ -202,104 +200,93 @@ function aliasTargets(document: Document): ReadonlyMap<Alias, unknown> {
 
 /**
  * Converts the parser's nodes. Aliases are copied, so that a later step can change one use alone.
+ *
+ * @returns `null` where the text expands to more than any real configuration: nothing of it is
+ *   checked.
  */
-class Reader {
-  readonly #targets: ReadonlyMap<Alias, unknown>;
-  readonly #position: (offset: number) => Position;
-  readonly #findings: TextFindings;
-  readonly #isOld: boolean;
-  readonly #open = new Set<unknown>();
-  readonly #duplicates = new Set<unknown>();
-  #nodes = 0;
-  /** The text is larger than any real configuration; what has been read of it is not checked. */
-  exhausted = false;
-
-  constructor(
-    document: Document,
-    position: (offset: number) => Position,
-    findings: TextFindings,
-    isOld: boolean,
-  ) {
-    this.#targets = aliasTargets(document);
-    this.#position = position;
-    this.#findings = findings;
-    this.#isOld = isOld;
-  }
+function convert(
+  document: Document,
+  position: (offset: number) => Position,
+  findings: TextFindings,
+  isOld: boolean,
+): ConfigNode | null {
+  const targets = aliasTargets(document);
+  const open = new Set<unknown>();
+  const duplicates = new Set<unknown>();
+  let nodes = 0;
+  let isExhausted = false;
 
   /** `null` stands for what has been reported and must not be looked at again. */
-  read(node: unknown): ConfigNode | null {
-    const range = rangeOf(node);
-    const at = this.#position(range?.[0] ?? 0);
-    this.#nodes += 1;
-    if (this.#nodes > MOST_NODES || this.#open.size > DEEPEST) {
-      if (!this.exhausted)
-        this.#findings.add(
+  const read = (node: unknown): ConfigNode | null => {
+    const at = position(rangeOf(node)?.[0] ?? 0);
+    nodes += 1;
+    if (nodes > MOST_NODES || open.size > DEEPEST) {
+      if (!isExhausted)
+        findings.add(
           "YAML_ALIAS",
           at,
           "the aliases or the nesting here expand to too many values",
           "write a flatter file",
         );
-      this.exhausted = true;
+      isExhausted = true;
     }
-    if (this.exhausted) return null;
-    if (isAlias(node)) return this.#readAlias(node, at);
+    if (isExhausted) return null;
+    if (isAlias(node)) return readAlias(node, at);
     if (isScalar(node)) {
-      const old = this.#isOld && node.type === "PLAIN" ? oldScalar(node.source ?? "") : null;
+      const old = isOld && node.type === "PLAIN" ? oldScalar(node.source ?? "") : null;
       return { kind: "scalar", at, value: old ?? scalarValue(node.value) };
     }
     if (!isMap(node) && !isSeq(node)) return { kind: "scalar", at, value: null };
-    this.#open.add(node);
-    const read: ConfigNode = isMap(node)
-      ? this.#readMap(node.items, at)
-      : {
-          kind: "list",
-          at,
-          items: node.items.map((item) => this.read(item)).filter((item) => item !== null),
-        };
-    this.#open.delete(node);
-    return read;
-  }
+    open.add(node);
+    const converted: ConfigNode = isMap(node)
+      ? readMap(node.items, at)
+      : { kind: "list", at, items: node.items.flatMap((item) => read(item) ?? []) };
+    open.delete(node);
+    return converted;
+  };
 
-  #readAlias(alias: Alias, at: Position): ConfigNode | null {
-    const target = this.#targets.get(alias);
-    if (target === undefined || this.#open.has(target)) {
-      const what =
-        target === undefined ? "this alias names no anchor above it" : "this alias contains itself";
-      this.#findings.add("YAML_ALIAS", at, what);
+  const readAlias = (alias: Alias, at: Position): ConfigNode | null => {
+    const target = targets.get(alias);
+    if (target === undefined || open.has(target)) {
+      findings.add(
+        "YAML_ALIAS",
+        at,
+        target === undefined ? "this alias names no anchor above it" : "this alias contains itself",
+      );
       return null;
     }
-    const node = this.read(target);
+    const node = read(target);
     return node === null ? null : { ...node, at };
-  }
+  };
 
-  #readMap(pairs: readonly Pair[], at: Position): MapNode {
+  const readMap = (pairs: readonly Pair[], at: Position): MapNode => {
     const members = new Map<string, Member>();
     const lost = new Set<string>();
     const seen = new Set<string>();
     const merged: ConfigNode[] = [];
-    for (const pair of pairs) {
-      const keyAt = this.#position(rangeOf(pair.key)?.[0] ?? 0);
-      const name = isScalar(pair.key) ? pair.key.value : null;
+    for (const { key, value } of pairs) {
+      const keyAt = position(rangeOf(key)?.[0] ?? 0);
+      const name = isScalar(key) ? key.value : null;
       // The parser has reported these keys itself; `typeof` also keeps a merge key's symbol out.
       if (typeof name !== "string") continue;
       if (seen.has(name)) {
-        this.#reportDuplicate(pair.key, keyAt);
+        // Once for each key, however many aliases lead there.
+        if (!duplicates.has(key))
+          findings.add("YAML_DUPLICATE_KEY", keyAt, "this key is in the same mapping twice");
+        duplicates.add(key);
         continue;
       }
       seen.add(name);
-      if (name === "<<" && this.#isOld) {
-        const node = this.read(pair.value);
+      if (name === "<<" && isOld) {
+        const node = read(value);
         if (node !== null) merged.push(...(node.kind === "list" ? node.items : [node]));
       } else if (name === "<<") {
         lost.add(name);
-        this.#findings.add("YAML_MERGE_KEY", keyAt, "merge keys (`<<`) are not read");
+        findings.add("YAML_MERGE_KEY", keyAt, "merge keys (`<<`) are not read");
       } else if (Object.hasOwn(Object.prototype, name)) {
-        this.#findings.add("RESERVED_NAME", keyAt, `${quote(name)} is a reserved name`);
+        findings.add("RESERVED_NAME", keyAt, `${quote(name)} is a reserved name`);
       } else {
-        const node =
-          pair.value === null
-            ? { kind: "scalar" as const, at: keyAt, value: null }
-            : this.read(pair.value);
+        const node = value === null ? { kind: "scalar" as const, at: keyAt, value } : read(value);
         if (node === null) lost.add(name);
         else members.set(name, { keyAt, node });
       }
@@ -309,14 +296,10 @@ class Reader {
       for (const [name, member] of node.members) if (!members.has(name)) members.set(name, member);
     }
     return { kind: "map", at, members, lost };
-  }
+  };
 
-  /** Once for each key, however many aliases lead there. */
-  #reportDuplicate(key: unknown, at: Position) {
-    if (this.#duplicates.has(key)) return;
-    this.#duplicates.add(key);
-    this.#findings.add("YAML_DUPLICATE_KEY", at, "this key is in the same mapping twice");
-  }
+  const tree = read(document.contents);
+  return isExhausted ? null : tree;
 }
 
 function rangeOf(node: unknown): Range | null {

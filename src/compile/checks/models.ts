@@ -1,7 +1,8 @@
-import type { ModelRow, ProviderRow, WorkspaceRow } from "../../canon/table.ts";
+import type { ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { CompileContext } from "../compile-context.ts";
+import { PLACEHOLDERS } from "./providers.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
 import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
 
@@ -105,169 +106,68 @@ export function checkApprovedLengths(
   }
 }
 
-/** Checks protocol settings of model and provider rows against the protocols that serve them. */
-export function checkFeatures(context: ResolvedContext): void {
-  for (const model of context.normalised.models.values()) {
-    const serving = [...context.endpoints.values()].filter(({ row }) => row.model === model.id);
-    if (serving.length > 0) checkModel(context, model, serving);
-  }
-  for (const provider of context.normalised.providers.values()) {
-    checkApiVersion(context, provider);
-    if (provider.betas.length === 0 || context.dialect(provider.dialect)?.takesBetas !== false)
-      continue;
-    context.report.value(
-      "BETA_FLAGS_UNUSED",
-      ["providers", provider.id, "beta_flags"],
-      `provider ${quote(provider.id)} lists beta flags, which its dialect \`${provider.dialect}\` does not have`,
-      "remove them",
-    );
-  }
-}
-
-/** An unused version misleads, and a flag without the version that it needs fails at every call. */
-function checkApiVersion(context: CompileContext, { id, dialect, apiVersion, flags }: ProviderRow) {
-  const facts = context.dialect(dialect);
-  if (facts === undefined) return;
-  if (apiVersion !== null && facts.takesApiVersion !== true) {
-    context.report.value(
-      "API_VERSION_UNUSED",
-      ["providers", id, "api_version"],
-      `provider ${quote(id)} has an \`api_version\`, which requests of its dialect \`${dialect}\` do not carry`,
-      "remove it",
-    );
-  }
-  const demanding = flags.find((flag) => facts.flags[flag]?.demandsApiVersion === true);
-  if (apiVersion !== null || demanding === undefined) return;
-  context.report.value(
-    "API_VERSION_MISSING",
-    ["providers", id, "flags"],
-    `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``,
-    "add `api_version`, such as `2024-10-21`",
-  );
-}
-
-function checkModel(
-  context: CompileContext,
-  model: ModelRow,
-  serving: readonly ResolvedEndpoint[],
-) {
-  for (const [member, list] of [
-    ["accepts", "optional"],
-    ["refuses", "features"],
-  ] as const) {
-    for (const [index, feature] of (context.file.models[model.id]?.[member] ?? []).entries()) {
-      const known = serving.some(
-        ({ facts }) => facts[list].includes(feature) || facts.optional.includes(feature),
-      );
-      if (known) continue;
-      context.report.value(
-        "FEATURE_UNREACHABLE",
-        ["models", model.id, member, index],
-        `model ${quote(model.id)} ${member} ${feature}, which no dialect of its endpoints ${member === "accepts" ? "leaves to its models" : "has"}`,
-        "remove it",
-      );
-    }
-  }
-  const signing = serving.find(({ facts }) => facts.signs);
-  if (
-    signing !== undefined &&
-    model.capabilities.includes("reasoning") &&
-    model.signatureFamily === null
-  ) {
-    context.report.key(
-      "SIGNATURE_FAMILY_MISSING",
-      ["models", model.id],
-      `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`,
-      "name the family; models that can read each other's reasoning share one",
-    );
-  }
-}
-
-/** Checks models for contradictions and against their dialects. */
+/** Checks models and their endpoints for contradictions, and against their dialects. */
 export function checkModels(context: ResolvedContext): void {
   const { normalised, report } = context;
   for (const model of normalised.models.values()) {
-    const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
-    if (most !== null && usual !== null && usual > most) {
+    const { id, maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
+    const serving = [...context.endpoints.values()].filter(({ row }) => row.model === id);
+    if (most !== null && usual !== null && usual > most)
       report.value(
         "OUTPUT_LIMIT_ORDER",
-        ["models", model.id, "default_max_output_tokens"],
-        `the default of model ${quote(model.id)}, ${usual} tokens, is above its max_output_tokens, ${most}`,
+        ["models", id, "default_max_output_tokens"],
+        `the default of model ${quote(id)}, ${usual} tokens, is above its max_output_tokens, ${most}`,
       );
-    }
     checkEmbeddingModel(context, model);
-    checkCategories(context, model);
-    reportUnreachable(context, model.id);
-  }
-  for (const [id, endpoint] of context.endpoints) checkEndpoint(context, id, endpoint);
-}
-
-/** Moderation categories of a model that does not moderate have no effect. */
-function checkCategories({ report }: CompileContext, model: ModelRow) {
-  if (model.moderationCategories === null || model.operations.includes("moderate")) return;
-  report.key(
-    "CATEGORIES_UNUSED",
-    ["models", model.id, "moderation_categories"],
-    `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`,
-    "remove them, or add `moderate` to its operations",
-  );
-}
-
-function reportUnreachable({ endpoints, file, normalised, report }: ResolvedContext, id: string) {
-  const serving = [...endpoints.values()].filter(({ row }) => row.model === id);
-  if (serving.length === 0) return;
-  for (const [index, capability] of (file.models[id]?.capabilities ?? []).entries()) {
-    if (serving.some(({ facts }) => facts.expresses.includes(capability))) continue;
-    const dialects = [...new Set(serving.map(({ row }) => row.dialect))].toSorted().join(", ");
-    report.value(
-      "CAPABILITY_UNREACHABLE",
-      ["models", id, "capabilities", index],
-      `model ${quote(normalised.models.get(id)?.id ?? id)} declares ${capability}, which no dialect of its endpoints carries (${dialects})`,
-      "remove it, or serve the model over a dialect that carries it",
-    );
+    // Moderation categories of a model that does not moderate have no effect.
+    if (model.moderationCategories !== null && !model.operations.includes("moderate"))
+      report.key(
+        "CATEGORIES_UNUSED",
+        ["models", id, "moderation_categories"],
+        `model ${quote(id)} has \`moderation_categories\` but does not moderate`,
+        "remove them, or add `moderate` to its operations",
+      );
+    if (serving.length > 0) checkServed(context, model, serving);
+    for (const endpoint of serving) checkEndpoint(context, endpoint, model);
   }
 }
 
-function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEndpoint) {
-  const { normalised, report } = context;
-  const model = normalised.models.get(endpoint.row.model);
-  const provider = normalised.providers.get(endpoint.row.provider);
-  if (model === undefined || provider === undefined) return;
-  checkConcurrency(context, endpoint, provider);
-  checkRates(context, endpoint, model);
-  if (endpoint.operations.length === 0) {
-    report.value(
-      "ENDPOINT_OPERATIONS",
-      ["endpoints", endpoint.index, "provider"],
-      `endpoint ${quote(id)} can serve no operation: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`,
-      "serve the model over a dialect that carries its operations",
-    );
-  }
-  if (
-    endpoint.facts.demandsOutputLimit &&
-    model.operations.includes("generate") &&
-    model.defaultMaxOutputTokens === null
-  ) {
-    report.value(
-      "OUTPUT_LIMIT_MISSING",
-      ["endpoints", endpoint.index, "model"],
-      `endpoint ${quote(id)}: the dialect \`${endpoint.row.dialect}\` demands an output limit, and model ${quote(model.id)} has no default for callers that give none`,
-    );
-  }
-}
-
-function checkConcurrency(
-  { report }: CompileContext,
-  { row, index }: ResolvedEndpoint,
-  provider: ProviderRow,
+/** A model's capabilities, features and signatures against the dialects of its endpoints. */
+function checkServed(
+  { file, report }: CompileContext,
+  { id, capabilities, signatureFamily }: ModelRow,
+  serving: readonly ResolvedEndpoint[],
 ) {
-  if (row.maxConcurrency === null || row.maxConcurrency <= provider.maxConcurrency) return;
-  report.value(
-    "CONCURRENCY_ORDER",
-    ["endpoints", index, "max_concurrency"],
-    `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`,
-    "lower it, or raise the provider's `max_concurrency`",
-  );
+  const authored = file.models[id];
+  const dialects = [...new Set(serving.map(({ row }) => row.dialect))].toSorted().join(", ");
+  for (const [index, capability] of (authored?.capabilities ?? []).entries())
+    if (!serving.some(({ facts }) => facts.expresses.includes(capability)))
+      report.value(
+        "CAPABILITY_UNREACHABLE",
+        ["models", id, "capabilities", index],
+        `model ${quote(id)} declares ${capability}, which no dialect of its endpoints carries (${dialects})`,
+        "remove it, or serve the model over a dialect that carries it",
+      );
+  for (const [member, list, lacks] of [
+    ["accepts", "optional", "leaves to its models"],
+    ["refuses", "features", "has"],
+  ] as const)
+    for (const [index, feature] of (authored?.[member] ?? []).entries())
+      if (!serving.some(({ facts }) => [...facts[list], ...facts.optional].includes(feature)))
+        report.value(
+          "FEATURE_UNREACHABLE",
+          ["models", id, member, index],
+          `model ${quote(id)} ${member} ${feature}, which no dialect of its endpoints ${lacks}`,
+          "remove it",
+        );
+  const signing = serving.find(({ facts }) => facts.signs);
+  if (signing !== undefined && capabilities.includes("reasoning") && signatureFamily === null)
+    report.key(
+      "SIGNATURE_FAMILY_MISSING",
+      ["models", id],
+      `model ${quote(id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`,
+      "name the family; models that can read each other's reasoning share one",
+    );
 }
 
 /** Rates of one operation only, as `price` has them. */
@@ -279,19 +179,51 @@ const RATES = {
   search: "rerank",
 } as const;
 
-function checkRates(
-  { file, report }: CompileContext,
-  { row, index }: ResolvedEndpoint,
+function checkEndpoint(
+  { file, normalised, report }: CompileContext,
+  { row, index, facts, operations }: ResolvedEndpoint,
   model: ModelRow,
 ) {
-  const price = file.endpoints[index]?.price;
-  for (const [rate, operation] of Object.entries(RATES)) {
-    if (price === undefined || !Object.hasOwn(price, rate) || model.operations.includes(operation))
-      continue;
-    report.key(
-      "PRICE_UNUSED",
-      ["endpoints", index, "price", rate],
-      `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`,
+  const path = ["endpoints", index];
+  const where = `endpoint ${quote(row.id)}`;
+  if (PLACEHOLDERS.some((name) => name === row.upstreamModel))
+    report.value(
+      "PLACEHOLDER_LEFT",
+      [...path, "upstream_model"],
+      `the upstream_model of ${where} is still the placeholder ${quote(row.upstreamModel)}`,
+      "write the name under which the provider serves the model to you",
     );
-  }
+  const most = normalised.providers.get(row.provider)?.maxConcurrency ?? Infinity;
+  if (row.maxConcurrency !== null && row.maxConcurrency > most)
+    report.value(
+      "CONCURRENCY_ORDER",
+      [...path, "max_concurrency"],
+      `${where} allows ${row.maxConcurrency} requests at once, its provider ${quote(row.provider)} only ${most}`,
+      "lower it, or raise the provider's `max_concurrency`",
+    );
+  const price = file.endpoints[index]?.price ?? {};
+  for (const [rate, operation] of Object.entries(RATES))
+    if (Object.hasOwn(price, rate) && !model.operations.includes(operation))
+      report.key(
+        "PRICE_UNUSED",
+        [...path, "price", rate],
+        `${where} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`,
+      );
+  if (operations.length === 0)
+    report.value(
+      "ENDPOINT_OPERATIONS",
+      [...path, "provider"],
+      `${where} can serve no operation: its dialect \`${row.dialect}\` carries ${facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`,
+      "serve the model over a dialect that carries its operations",
+    );
+  if (
+    facts.demandsOutputLimit &&
+    model.operations.includes("generate") &&
+    model.defaultMaxOutputTokens === null
+  )
+    report.value(
+      "OUTPUT_LIMIT_MISSING",
+      [...path, "model"],
+      `${where}: the dialect \`${row.dialect}\` demands an output limit, and model ${quote(model.id)} has no default for callers that give none`,
+    );
 }
