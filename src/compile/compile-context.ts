@@ -178,7 +178,7 @@ export interface CompileContext {
   readonly policies: readonly string[] | null;
   /** Ids of endpoints whose price is that of the price list. */
   readonly listed: ReadonlySet<string>;
-  dialect(name: string): DialectFacts | undefined;
+  readonly dialect: (name: string) => DialectFacts | undefined;
   readonly report: Report;
 }
 

@@ -292,11 +292,6 @@ export type RoutesFile = Omit<Authored<typeof FILE>, "providers"> & {
 export type AuthoredProvider = Authored<typeof provider> &
   Required<Pick<Authored<typeof provider>, (typeof provider)["else"]["required"][number]>>;
 
-/**
- * Either `bearer`, or `header` with `secret`, or `aws_sigv4`, or `google_oauth`; the schema refuses
- * anything between.
- */
-export type AuthoredAuth = Authored<typeof auth>;
 export type AuthoredModel = Authored<typeof model>;
 export type AuthoredEndpoint = Authored<typeof endpoint>;
 export type AuthoredRoute = Authored<typeof route>;

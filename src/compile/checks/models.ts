@@ -1,10 +1,9 @@
-import type { ModelRow, WorkspaceRow } from "../../canon/table.ts";
+import type { ModelRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
-import type { Path } from "../authored/tree.ts";
 import type { CompileContext } from "../compile-context.ts";
 import { PLACEHOLDERS } from "./providers.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
+import type { ResolvedContext } from "../resolve/routes.ts";
 
 /**
  * Keys that an embedding model requires and others must not have: vector lengths, the default
@@ -46,62 +45,6 @@ function checkEmbeddingModel({ report }: CompileContext, model: ModelRow) {
       path,
       `model ${quote(id)} embeds but has no \`context_window\`, which workspaces have to approve`,
       "add `context_window` with the tokens that one input may have",
-    );
-  }
-}
-
-/**
- * A route that embeds against the vector lengths and the context window that a workspace approves.
- */
-export function checkEmbedding(
-  context: CompileContext,
-  { id, approve }: WorkspaceRow,
-  route: ResolvedRoute,
-  path: Path,
-): void {
-  if (!route.row.operations.includes("embed")) return;
-  const model = context.normalised.models.get(route.primary.row.model);
-  if (model === undefined) return;
-  const approves = `workspace ${quote(id)} approves route ${quote(route.row.id)}`;
-  const { dimensions, contextWindow } = model;
-  if (dimensions.length > 0 && !dimensions.some((length) => approve.dimensions.includes(length))) {
-    context.report.value(
-      "DIMENSIONS_NOT_APPROVED",
-      path,
-      `${approves} but none of its vector lengths: ${dimensions.join(", ")}`,
-      "add one to `approve.dimensions`",
-    );
-  }
-  if (
-    contextWindow !== null &&
-    (approve.contextWindow === null || approve.contextWindow < contextWindow)
-  ) {
-    context.report.value(
-      "CONTEXT_NOT_APPROVED",
-      path,
-      `${approves} but not the context window of its model, ${contextWindow} tokens: every embedding would be denied`,
-      `set \`approve.context_window\` to ${contextWindow} or more`,
-    );
-  }
-}
-
-/** Approved vector lengths that no model produces. */
-export function checkApprovedLengths(
-  { file, normalised, report }: CompileContext,
-  { id }: WorkspaceRow,
-): void {
-  const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
-  for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
-    if (made.has(length)) continue;
-    const hint =
-      made.size === 0
-        ? "no model embeds: remove it"
-        : `models make: ${[...made].toSorted((left, right) => left - right).join(", ")}`;
-    report.value(
-      "UNKNOWN_DIMENSION",
-      ["workspaces", id, "approve", "dimensions", index],
-      `workspace ${quote(id)} approves vectors of length ${length}, which no model makes`,
-      hint,
     );
   }
 }

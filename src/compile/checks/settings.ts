@@ -4,9 +4,17 @@ import { LONGEST_SOAK } from "../normalised/defaults.ts";
 
 /** Names and bounds of what promotions of policies require, and who may make them. */
 export function checkPromotion(context: CompileContext): void {
-  const { policies } = context.file;
-  for (const id of Object.keys(policies?.promotion ?? {})) checkRequirements(context, id);
-  for (const [index, id] of (policies?.managed_by ?? []).entries()) {
+  const { file, normalised, report } = context;
+  for (const [id, { roles = [], soak }] of Object.entries(file.policies?.promotion ?? {})) {
+    const path = ["policies", "promotion", id];
+    for (const [index, role] of roles.entries())
+      checkLabel(context, role, [...path, "roles", index], "a promotion requires the role");
+    const location = [...path, "soak"];
+    const whole = normalised.policies.promotion?.[id];
+    if (soak !== undefined && whole !== undefined && whole.soak > LONGEST_SOAK)
+      report.value("WRONG_VALUE", location, `${describeSafely(location)} must be at most 90d`, "");
+  }
+  for (const [index, id] of (file.policies?.managed_by ?? []).entries())
     checkName(
       context,
       "workspaces",
@@ -14,22 +22,6 @@ export function checkPromotion(context: CompileContext): void {
       ["policies", "managed_by", index],
       "policies are managed by the workspace",
     );
-  }
-}
-
-function checkRequirements(context: CompileContext, id: string) {
-  const { file, normalised, report } = context;
-  const path = ["policies", "promotion", id];
-  const authored = file.policies?.promotion?.[id];
-  const whole = normalised.policies.promotion?.[id];
-  if (authored === undefined || whole === undefined) return;
-  for (const [index, role] of (authored.roles ?? []).entries()) {
-    checkLabel(context, role, [...path, "roles", index], "a promotion requires the role");
-  }
-  if (whole.soak > LONGEST_SOAK && authored.soak !== undefined) {
-    const location = [...path, "soak"];
-    report.value("WRONG_VALUE", location, `${describeSafely(location)} must be at most 90d`, "");
-  }
 }
 
 /**

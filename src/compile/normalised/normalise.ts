@@ -1,27 +1,17 @@
-import type { Capability } from "../../canon/capability.ts";
 import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/limits.ts";
-import type { ModelOperation } from "../../canon/operation.ts";
 import {
   ALERT_EVENTS,
   DEFAULT_PROMOTION,
   SESSION_TIMES,
   type AlertSettings,
-  type Balance,
-  type BatchLimits,
   type ConsoleSettings,
-  type HealthSettings,
-  type LatencyClass,
   type ModelRow,
   type OidcSettings,
-  type OnMissingSecret,
   type PolicySettings,
   type Price,
   type PromotionRequirements,
   type ProviderAuth,
   type ProviderRow,
-  type QueueSettings,
-  type RouteRow,
-  type Timeouts,
   type Vocabulary,
   type WorkspaceRow,
 } from "../../canon/table.ts";
@@ -30,10 +20,8 @@ import * as defaults from "./defaults.ts";
 import { milliseconds } from "./defaults.ts";
 import type {
   AuthoredAlerts,
-  AuthoredAuth,
   AuthoredConsole,
   AuthoredEndpoint,
-  AuthoredFallback,
   AuthoredModel,
   AuthoredPolicies,
   AuthoredProvider,
@@ -41,13 +29,6 @@ import type {
   AuthoredWorkspace,
   RoutesFile,
 } from "../routes-schema.ts";
-
-/** Region and service in a host name of AWS. */
-interface AwsHost {
-  readonly region: string;
-  /** The service's name in signatures; `null` where it is not known to follow from the host. */
-  readonly service: string | null;
-}
 
 /**
  * `{service}.{region}.amazonaws.com` and its kin: dual-stack hosts (`api.aws`), interface endpoints
@@ -67,28 +48,23 @@ const SIGNED_AS: ReadonlyMap<string, string> = new Map([
   ["bedrock-agent-runtime", "bedrock"],
 ]);
 
-/** `null` for a URL that is none and for hosts that are not AWS's own, such as a proxy's. */
-export function awsHost(baseUrl: string): AwsHost | null {
-  if (!URL.canParse(baseUrl)) return null;
-  const found = FORM.exec(new URL(baseUrl).hostname)?.groups;
-  const region = found?.region;
-  if (region === undefined) return null;
-  const name = (found?.name ?? "").replace(/-fips$/, "");
-  return { region, service: SIGNED_AS.get(name) ?? null };
+/**
+ * Region and service of a host of AWS; `null` for a URL that is none and for other hosts, such as a
+ * proxy's. The service is its name in signatures, `null` where that does not follow from the host.
+ */
+export function awsHost(baseUrl: string) {
+  const { name = "", region } = FORM.exec(URL.parse(baseUrl)?.hostname ?? "")?.groups ?? {};
+  return region === undefined
+    ? null
+    : { region, service: SIGNED_AS.get(name.replace(/-fips$/, "")) ?? null };
 }
 
 /** Authentication at a provider, with every default written out. */
 function normaliseAuth({ auth, base_url: baseUrl }: AuthoredProvider): ProviderAuth {
   if (auth === "none") return { kind: "none" };
+  const { bearer, header, prefix = "", secret, aws_sigv4: aws, google_oauth: google } = auth;
   const onMissing = auth.on_missing_secret ?? "fail";
-  return headerOf(auth, onMissing) ?? madePerCall(auth, baseUrl, onMissing);
-}
-
-function headerOf(
-  { bearer, header, prefix, secret }: AuthoredAuth,
-  onMissing: OnMissingSecret,
-): ProviderAuth | null {
-  if (bearer !== undefined) {
+  if (bearer !== undefined)
     return {
       kind: "header",
       header: "authorization",
@@ -96,17 +72,9 @@ function headerOf(
       secret: bearer,
       onMissing,
     };
-  }
-  if (header === undefined || secret === undefined) return null;
-  return { kind: "header", header: header.toLowerCase(), prefix: prefix ?? "", secret, onMissing };
-}
-
-function madePerCall(
-  { aws_sigv4: aws, google_oauth: google }: AuthoredAuth,
-  baseUrl: string,
-  onMissing: OnMissingSecret,
-): ProviderAuth {
-  if (aws !== undefined) {
+  if (header !== undefined && secret !== undefined)
+    return { kind: "header", header: header.toLowerCase(), prefix, secret, onMissing };
+  if (aws !== undefined)
     return {
       kind: "aws_sigv4",
       service: aws.service,
@@ -117,12 +85,10 @@ function madePerCall(
       profile: aws.profile ?? defaults.DEFAULT_AWS_PROFILE,
       onMissing,
     };
-  }
-  if (google !== undefined) {
-    const scopes = [...new Set(google.scopes ?? defaults.DEFAULT_GOOGLE_SCOPES)].toSorted();
-    return { kind: "google_oauth", scopes, credentials: google.credentials, onMissing };
-  }
-  throw new TypeError("normaliseAuth: the schema let an `auth` pass that has none of its forms");
+  if (google === undefined)
+    throw new TypeError("normaliseAuth: the schema let an `auth` pass that has none of its forms");
+  const scopes = sorted(google.scopes ?? defaults.DEFAULT_GOOGLE_SCOPES);
+  return { kind: "google_oauth", scopes, credentials: google.credentials, onMissing };
 }
 
 type AuthoredKeyLimits = NonNullable<NonNullable<AuthoredWorkspace["limits"]>["per_key"]>;
@@ -131,7 +97,7 @@ type AuthoredKeyLimits = NonNullable<NonNullable<AuthoredWorkspace["limits"]>["p
 function normaliseLimits(limits: AuthoredWorkspace["limits"]): WorkspaceLimits {
   return {
     ...keyLimits(limits ?? {}),
-    perKey: limits?.per_key === undefined ? null : keyLimits(limits.per_key),
+    perKey: orNull(limits?.per_key, keyLimits),
     // Absent where it is not set: tables that do not use it keep their revision.
     ...(limits?.simulations_per_minute !== undefined && {
       simulationsPerMinute: limits.simulations_per_minute,
@@ -144,7 +110,7 @@ function keyLimits(limits: AuthoredKeyLimits): KeyLimits {
     requestsPerMinute: limits.requests_per_minute ?? null,
     tokensPerMinute: limits.tokens_per_minute ?? null,
     concurrency: limits.concurrency ?? null,
-    budget: limits.budget === undefined ? null : budgetOf(limits.budget),
+    budget: orNull(limits.budget, budgetOf),
   };
 }
 
@@ -167,7 +133,7 @@ function normaliseConsole(authored: AuthoredConsole | undefined): ConsoleSetting
     url,
     idle: idle === undefined ? SESSION_TIMES.idle : milliseconds(idle),
     absolute: absolute === undefined ? SESSION_TIMES.absolute : milliseconds(absolute),
-    oidc: oidc === undefined ? null : normaliseOidc(oidc),
+    oidc: orNull(oidc, normaliseOidc),
     roles: roles.map(({ group, role, workspaces }) => ({
       group,
       role,
@@ -197,23 +163,22 @@ function normaliseOidc(oidc: NonNullable<AuthoredConsole["oidc"]>): OidcSettings
   };
 }
 
-/**
- * Rows with every member of their own, and who may change policies; each absent where the file does
- * not set it.
- */
-function normalisePromotion({ promotion, managed_by: managedBy }: AuthoredPolicies = {}): Pick<
-  PolicySettings,
-  "promotion" | "managedBy"
-> {
-  const rows = Object.entries(promotion ?? {});
-  const { "*": everywhere = {} } = promotion ?? {};
+/** Members that the file does not set are absent, but for the first two. */
+function normalisePolicies(authored: AuthoredPolicies = {}): PolicySettings {
+  const { dir = defaults.DEFAULT_POLICY_DIRECTORY, initial_mode: modes, promotion = {} } = authored;
+  const { managed_by: managedBy, denial_link: denialLink } = authored;
+  const rows = Object.entries(promotion);
+  const { "*": everywhere } = promotion;
   return {
+    dir: dir.replace(/\/+$/, ""),
+    initialMode: { "*": defaults.DEFAULT_INITIAL_MODE, ...modes },
     ...(rows.length > 0 && {
       promotion: Object.fromEntries(
         rows.map(([id, row]) => [id, requirements({ ...everywhere, ...row })]),
       ),
     }),
     ...(managedBy !== undefined && { managedBy: managedBy.toSorted() }),
+    ...(denialLink !== undefined && { denialLink }),
   };
 }
 
@@ -234,81 +199,46 @@ function requirements(
   };
 }
 
+export type NormalisedRoutes = ReturnType<typeof normalise>;
+export type NormalisedEndpoint = ReturnType<typeof normaliseEndpoint>;
+export type NormalisedRoute = ReturnType<typeof normaliseRoute>;
+
 /**
  * The second stage: every default written out, durations in milliseconds, lists in their final
  * order, region groups replaced by their regions. Names still point nowhere: `resolve/` follows
- * them.
+ * them. Sections that the file does not have are `undefined`.
  */
-export interface NormalisedRoutes {
-  readonly regionGroups: ReadonlyMap<string, readonly string[]>;
-  readonly providers: ReadonlyMap<string, ProviderRow>;
-  readonly models: ReadonlyMap<string, ModelRow>;
-  /** In the order of the file, so that the index is the one a path needs. */
-  readonly endpoints: readonly NormalisedEndpoint[];
-  readonly routes: ReadonlyMap<string, NormalisedRoute>;
-  readonly workspaces: ReadonlyMap<string, WorkspaceRow>;
-  readonly policies: PolicySettings;
-  readonly vocabulary: Vocabulary;
-  /** `undefined` where the file has no such section. */
-  readonly console: ConsoleSettings | undefined;
-  /** Likewise. */
-  readonly alerts: AlertSettings | undefined;
-}
-
-export interface NormalisedEndpoint {
-  readonly id: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly upstreamModel: string;
-  /** `null`: the provider's. */
-  readonly region: string | null;
-  /** `null`: the model's. */
-  readonly capabilities: readonly Capability[] | null;
-  readonly price: Price | null;
-  readonly latencyClass: LatencyClass | null;
-  readonly maxConcurrency: number | null;
-  /** `null`: what the dialect allows. */
-  readonly batch: BatchLimits;
-}
-
-export interface NormalisedRoute extends Omit<RouteRow, "fallbacks" | "operations" | "tiers"> {
-  /** In the order of the file, which means something under `balance: order`. */
-  readonly peers: readonly string[];
-  readonly balance: Balance;
-  /** By endpoint, as far as the file names them; all others have 1. */
-  readonly weights: ReadonlyMap<string, number>;
-  readonly fallbacks: readonly AuthoredFallback[];
-  /** `null`: the primary's. */
-  readonly operations: readonly ModelOperation[] | null;
-}
-
-export function normalise(file: RoutesFile): NormalisedRoutes {
+export function normalise(file: RoutesFile) {
   const regionGroups = mapRows(file.regions, (_, regions) => sorted(regions));
   return {
     regionGroups,
     providers: mapRows(file.providers, normaliseProvider),
     models: mapRows(file.models, normaliseModel),
+    // In the order of the file, so that the index is the one a path needs.
     endpoints: file.endpoints.map(normaliseEndpoint),
     routes: mapRows(file.routes, normaliseRoute),
     workspaces: mapRows(file.workspaces, (id, row) => normaliseWorkspace(id, row, regionGroups)),
-    policies: {
-      dir: (file.policies?.dir ?? defaults.DEFAULT_POLICY_DIRECTORY).replace(/\/+$/, ""),
-      initialMode: { "*": defaults.DEFAULT_INITIAL_MODE, ...file.policies?.initial_mode },
-      ...normalisePromotion(file.policies),
-      ...(file.policies?.denial_link !== undefined && { denialLink: file.policies.denial_link }),
-    },
+    policies: normalisePolicies(file.policies),
     console: normaliseConsole(file.console),
     alerts: file.alerts === undefined ? undefined : normaliseAlerts(file.alerts),
-    vocabulary: {
-      environments: sorted(file.vocabulary?.environments ?? defaults.DEFAULT_ENVIRONMENTS),
-      workloads: sorted(file.vocabulary?.workloads ?? []),
-      labels: sorted(file.vocabulary?.labels ?? []),
-      ...(file.vocabulary?.owners !== undefined && { owners: sorted(file.vocabulary.owners) }),
-    },
+    vocabulary: normaliseVocabulary(file.vocabulary),
+  };
+}
+
+function normaliseVocabulary(authored: RoutesFile["vocabulary"] = {}): Vocabulary {
+  const { environments = defaults.DEFAULT_ENVIRONMENTS, workloads, labels, owners } = authored;
+  return {
+    environments: sorted(environments),
+    workloads: sorted(workloads),
+    labels: sorted(labels),
+    ...(owners !== undefined && { owners: sorted(owners) }),
   };
 }
 
 function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
+  const times = { ...defaults.DEFAULT_TIMEOUTS, ...row.timeouts };
+  const { size, wait } = { ...defaults.DEFAULT_QUEUE, ...row.queue };
+  const health = { ...defaults.DEFAULT_HEALTH, ...row.health };
   return {
     id,
     dialect: row.dialect,
@@ -320,88 +250,69 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     auth: normaliseAuth(row),
     retention: row.retention ?? defaults.DEFAULT_RETENTION,
     trainsOnData: row.trains_on_data ?? defaults.DEFAULT_TRAINS_ON_DATA,
-    timeouts: normaliseTimeouts(row),
+    timeouts: {
+      connect: milliseconds(times.connect),
+      firstByte: milliseconds(times.first_byte),
+      firstToken: milliseconds(times.first_token),
+      idle: milliseconds(times.idle),
+      total: milliseconds(times.total),
+    },
     maxConcurrency: row.max_concurrency ?? defaults.DEFAULT_MAX_CONCURRENCY,
-    queue: normaliseQueue(row),
-    health: normaliseHealth(row),
-    flags: sorted(row.flags ?? []),
-    betas: sorted(row.beta_flags ?? []),
+    queue: { size, wait: milliseconds(wait) },
+    health: {
+      consecutiveFailures: health.consecutive_failures,
+      failureRatio: health.failure_ratio,
+      minimumCalls: health.minimum_calls,
+      window: milliseconds(health.window),
+      ejection: milliseconds(health.ejection),
+      longestEjection: milliseconds(health.longest_ejection),
+      probe: orNull(row.health?.probe, ({ path, interval = defaults.DEFAULT_PROBE_INTERVAL }) => ({
+        path,
+        interval: milliseconds(interval),
+      })),
+    },
+    flags: sorted(row.flags),
+    betas: sorted(row.beta_flags),
     ...(row.trace_context === true && { traceContext: true }),
   };
 }
 
-function normaliseTimeouts({ timeouts }: AuthoredProvider): Timeouts {
-  const times = { ...defaults.DEFAULT_TIMEOUTS, ...timeouts };
-  return {
-    connect: milliseconds(times.connect),
-    firstByte: milliseconds(times.first_byte),
-    firstToken: milliseconds(times.first_token),
-    idle: milliseconds(times.idle),
-    total: milliseconds(times.total),
-  };
-}
-
-function normaliseQueue({ queue }: AuthoredProvider): QueueSettings {
-  const { size, wait } = { ...defaults.DEFAULT_QUEUE, ...queue };
-  return { size, wait: milliseconds(wait) };
-}
-
-function normaliseHealth(row: AuthoredProvider): HealthSettings {
-  const { probe, ...health } = { probe: undefined, ...defaults.DEFAULT_HEALTH, ...row.health };
-  return {
-    consecutiveFailures: health.consecutive_failures,
-    failureRatio: health.failure_ratio,
-    minimumCalls: health.minimum_calls,
-    window: milliseconds(health.window),
-    ejection: milliseconds(health.ejection),
-    longestEjection: milliseconds(health.longest_ejection),
-    probe:
-      probe === undefined
-        ? null
-        : {
-            path: probe.path,
-            interval: milliseconds(probe.interval ?? defaults.DEFAULT_PROBE_INTERVAL),
-          },
-  };
-}
-
 function normaliseModel(id: string, row: AuthoredModel): ModelRow {
+  const dimensions = (row.dimensions ?? []).toSorted(ascending);
   return {
     id,
     operations: sorted(row.operations),
     contextWindow: row.context_window ?? null,
     maxOutputTokens: row.max_output_tokens ?? null,
     defaultMaxOutputTokens: row.default_max_output_tokens ?? null,
-    capabilities: sorted(row.capabilities ?? []),
-    dimensions: (row.dimensions ?? []).toSorted(ascending),
-    defaultDimensions:
-      row.default_dimensions ?? (row.dimensions ?? []).toSorted(ascending).at(-1) ?? null,
+    capabilities: sorted(row.capabilities),
+    dimensions,
+    defaultDimensions: row.default_dimensions ?? dimensions.at(-1) ?? null,
     moderationCategories: row.moderation_categories ?? null,
     signatureFamily: row.signature_family ?? null,
-    reasoning: normaliseReasoning(row),
-    refuses: sorted(row.refuses ?? []),
-    accepts: sorted(row.accepts ?? []),
+    reasoning: orNull(row.reasoning, ({ efforts, budgets = null }) => ({
+      efforts: orNull(efforts, sorted),
+      budgets,
+    })),
+    refuses: sorted(row.refuses),
+    accepts: sorted(row.accepts),
   };
 }
 
-function normaliseReasoning({ reasoning }: AuthoredModel): ModelRow["reasoning"] {
-  if (reasoning === undefined) return null;
-  const { efforts, budgets } = reasoning;
-  return { efforts: efforts === undefined ? null : sorted(efforts), budgets: budgets ?? null };
-}
-
-function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
+/** `null`: the region of the provider, the capabilities of the model, all inputs that the dialect takes. */
+function normaliseEndpoint(row: AuthoredEndpoint) {
+  const { id, model, provider, upstream_model: upstreamModel, batch } = row;
   return {
-    id: row.id,
-    model: row.model,
-    provider: row.provider,
-    upstreamModel: row.upstream_model,
+    id,
+    model,
+    provider,
+    upstreamModel,
     region: row.region ?? null,
-    capabilities: row.capabilities === undefined ? null : sorted(row.capabilities),
-    price: row.price === undefined ? null : normalisePrice(row.price),
+    capabilities: orNull(row.capabilities, sorted),
+    price: orNull(row.price, normalisePrice),
     latencyClass: row.latency_class ?? null,
     maxConcurrency: row.max_concurrency ?? null,
-    batch: { inputs: row.batch?.inputs ?? null, tokens: row.batch?.tokens ?? null },
+    batch: { inputs: batch?.inputs ?? null, tokens: batch?.tokens ?? null },
   };
 }
 
@@ -411,23 +322,26 @@ function normalisePrice(price: NonNullable<AuthoredEndpoint["price"]>): Price {
   return { input, output, request, ...Object.fromEntries(rates) };
 }
 
-function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {
+function normaliseRoute(id: string, row: AuthoredRoute) {
   return {
     id,
     title: row.title ?? id,
     primary: row.primary,
+    // In the order of the file, which means something under `balance: order`.
     peers: row.peers ?? [],
     balance: row.balance ?? defaults.DEFAULT_BALANCE,
+    // By endpoint, as far as the file names them; all others have 1.
     weights: new Map(Object.entries(row.weights ?? {})),
     fallbacks: row.fallbacks ?? [],
     maxAttempts: row.max_attempts ?? defaults.DEFAULT_MAX_ATTEMPTS,
     ...(row.resend_after_reset === true && { resendAfterReset: true }),
     maxEjectedShare: row.max_ejected_share ?? defaults.DEFAULT_MAX_EJECTED_SHARE,
-    hedgeAfter: row.hedge_after === undefined ? null : milliseconds(row.hedge_after),
+    hedgeAfter: orNull(row.hedge_after, milliseconds),
     onGap: row.on_gap ?? "deny",
     unknownFields: row.unknown_fields ?? "reject",
     emulateSchema: row.emulate_json_schema ?? false,
-    operations: row.operations === undefined ? null : sorted(row.operations),
+    // `null`: the primary's.
+    operations: orNull(row.operations, sorted),
   };
 }
 
@@ -440,12 +354,12 @@ function normaliseWorkspace(
   return {
     id,
     tier: row.tier,
-    labels: sorted(row.labels ?? []),
+    labels: sorted(row.labels),
     approve: {
       routes: sorted(approve.routes),
       regions: sorted(approve.regions.flatMap((name) => groups.get(name) ?? [name])),
       providers: sorted(approve.providers),
-      capabilities: sorted(approve.capabilities ?? []),
+      capabilities: sorted(approve.capabilities),
       dimensions: (approve.dimensions ?? []).toSorted(ascending),
       contextWindow: approve.context_window ?? null,
       // Defaults are left out, as `on_revoke` below.
@@ -473,8 +387,12 @@ function mapRows<Row, Result>(
  * Distinct, sorted by code unit: the authored order has no meaning and must not change the
  * revision.
  */
-function sorted<Value extends string>(values: readonly Value[]): readonly Value[] {
+function sorted<Value extends string>(values: readonly Value[] = []): readonly Value[] {
   return [...new Set(values)].toSorted();
+}
+
+function orNull<Value, Result>(value: Value | undefined, make: (value: Value) => Result) {
+  return value === undefined ? null : make(value);
 }
 
 function ascending(left: number, right: number) {

@@ -103,6 +103,8 @@ export interface ResolvedRoute {
   readonly primary: ResolvedEndpoint;
   /** Every endpoint but the primary, in the order of the tiers. */
   readonly fallbacks: readonly ResolvedCandidate[];
+  /** The primary, and the endpoints of those. */
+  readonly chain: readonly ResolvedEndpoint[];
 }
 
 /** Input of checks, after references are resolved. */
@@ -143,7 +145,8 @@ export function resolveRoutes(
       emulateSchema,
       operations: routeOperations(context, route, primary),
     };
-    resolved.set(id, { row, primary, fallbacks });
+    const chain = [primary, ...fallbacks.map(({ endpoint }) => endpoint)];
+    resolved.set(id, { row, primary, fallbacks, chain });
   }
   return resolved;
 }
