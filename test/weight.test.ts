@@ -11,9 +11,9 @@ import { filesBelow, SOURCE, textOf } from "./support/imports.ts";
  * of time zones since (decision 45).
  */
 const CEILINGS: Readonly<Record<string, number>> = {
-  canon: 23,
+  canon: 22,
   cli: 152,
-  compile: 47,
+  compile: 43,
   decide: 9,
   dialects: 137,
   dispatch: 35,

@@ -375,7 +375,7 @@ export interface Price {
   readonly search?: number;
 }
 
-export interface BatchLimits {
+interface BatchLimits {
   /** Inputs; at least 1. `null`: any number. */
   readonly inputs: number | null;
   /** Tokens of all inputs together, estimated; `null`: any number. */
