@@ -45,22 +45,16 @@ const CLOCK_SKEW = 30;
  * Sign-in at one provider of OpenID Connect: authorization code with PKCE, state and nonce. The ID
  * token is verified with the provider's public keys (OpenID Connect Core §3.1.3.7, points 2 to 10).
  */
-export class OidcClient {
-  readonly #settings: OidcSettings;
-  readonly #secret: string | null;
-  readonly #fetch: Fetch;
-  #configuration: Promise<client.Configuration> | null = null;
-  #returns = 0;
-
-  /** @param secret of this client; `null` for a public one. @param call of the provider. */
-  constructor(settings: OidcSettings, secret: string | null, call: Fetch = fetch) {
-    this.#fetch = call;
-    this.#settings = settings;
-    this.#secret = secret;
-  }
+export function createOidcClient(
+  settings: OidcSettings,
+  secret: string | null,
+  call: Fetch = fetch,
+) {
+  let configuration: Promise<client.Configuration> | null = null;
+  let returns = 0;
 
   /** Where to send the browser. @param redirectUri where it returns to. */
-  async begin(
+  async function begin(
     redirectUri: string,
   ): Promise<{ readonly url: string; readonly check: SignInCheck } | SignInFault> {
     const check: SignInCheck = {
@@ -69,9 +63,9 @@ export class OidcClient {
       verifier: client.randomPKCECodeVerifier(),
     };
     try {
-      const url = client.buildAuthorizationUrl(await this.#discovered(), {
+      const url = client.buildAuthorizationUrl(await discovered(), {
         redirect_uri: redirectUri,
-        scope: ["openid", ...this.#settings.scopes].join(" "),
+        scope: ["openid", ...settings.scopes].join(" "),
         state: check.state,
         nonce: check.nonce,
         code_challenge: await client.calculatePKCECodeChallenge(check.verifier),
@@ -87,36 +81,36 @@ export class OidcClient {
    * Who has signed in. @param returned the address to which the provider sent the browser, with its
    * query.
    */
-  async finish(returned: URL, check: SignInCheck): Promise<Person | SignInFault> {
+  async function finish(returned: URL, check: SignInCheck): Promise<Person | SignInFault> {
     if (returned.searchParams.get("state") !== check.state) return { fault: "invalid" };
-    if (this.#returns >= MOST_RETURNS) return { fault: "unavailable" };
-    this.#returns += 1;
+    if (returns >= MOST_RETURNS) return { fault: "unavailable" };
+    returns += 1;
     try {
-      return await this.#redeem(returned, check);
+      return await redeem(returned, check);
     } catch (error) {
       return { fault: faultOf(error) };
     } finally {
-      this.#returns -= 1;
+      returns -= 1;
     }
   }
 
-  async #redeem(returned: URL, check: SignInCheck): Promise<Person | SignInFault> {
-    const configuration = await this.#discovered().catch((cause: unknown) => {
+  async function redeem(returned: URL, check: SignInCheck): Promise<Person | SignInFault> {
+    const provider = await discovered().catch((cause: unknown) => {
       throw new ProviderUnavailableError("oidc: no discovery", { cause });
     });
-    const tokens = await client.authorizationCodeGrant(configuration, returned, {
+    const tokens = await client.authorizationCodeGrant(provider, returned, {
       expectedState: check.state,
       expectedNonce: check.nonce,
       pkceCodeVerifier: check.verifier,
       idTokenExpected: true,
     });
     const claims = tokens.claims();
-    const isOurs = claims !== undefined && isIssuedForUs(claims, this.#settings.clientId);
-    return isOurs ? this.#person(claims) : { fault: "unverified" };
+    const isOurs = claims !== undefined && isIssuedForUs(claims, settings.clientId);
+    return isOurs ? person(claims) : { fault: "unverified" };
   }
 
-  #person(claims: client.IDToken): Person {
-    const { groupsClaim, nameClaim, issuer } = this.#settings;
+  function person(claims: client.IDToken): Person {
+    const { groupsClaim, nameClaim, issuer } = settings;
     const name = nameClaim === null ? null : claims[nameClaim];
     const groups = claims[groupsClaim];
     const listed = typeof groups === "string" ? [groups] : Array.isArray(groups) ? groups : [];
@@ -128,40 +122,39 @@ export class OidcClient {
     };
   }
 
-  #discovered(): Promise<client.Configuration> {
-    if (this.#configuration !== null) return this.#configuration;
-    const found = this.#discover();
-    this.#configuration = found;
+  function discovered(): Promise<client.Configuration> {
+    if (configuration !== null) return configuration;
+    const found = discover();
+    configuration = found;
     // The next sign-in tries again.
     found.catch(() => {
-      this.#configuration = null;
+      configuration = null;
     });
     return found;
   }
 
-  async #discover(): Promise<client.Configuration> {
-    const { issuer, clientId } = this.#settings;
+  async function discover(): Promise<client.Configuration> {
+    const { issuer, clientId } = settings;
     const execute = [client.enableNonRepudiationChecks];
     if (issuer.startsWith("http://")) execute.push(client.allowInsecureRequests);
-    return client.discovery(new URL(issuer), clientId, undefined, this.#authentication(), {
+    return client.discovery(new URL(issuer), clientId, undefined, authentication(), {
       execute,
       timeout: TIMEOUT,
-      [client.customFetch]: (url, options) => boundedFetch(this.#fetch, url, options),
+      [client.customFetch]: (url, options) => boundedFetch(call, url, options),
     });
   }
 
   /** Basic is the default of a provider that lists no method (OpenID Connect Discovery §3). */
-  #authentication(): client.ClientAuth {
-    if (this.#secret === null) return client.None();
-    const [basic, post] = [
-      client.ClientSecretBasic(this.#secret),
-      client.ClientSecretPost(this.#secret),
-    ];
+  function authentication(): client.ClientAuth {
+    if (secret === null) return client.None();
+    const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
     return (server, ...request) => {
       const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
       (methods.includes("client_secret_basic") ? basic : post)(server, ...request);
     };
   }
+
+  return { begin, finish };
 }
 
 /** `azp` must be this client wherever it is present, and times must be numbers in range. */

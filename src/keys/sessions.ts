@@ -40,18 +40,12 @@ interface Look {
  * Sessions of the console, over a store that all replicas share. Methods throw
  * {@link StoreUnavailableError} where it is unavailable.
  */
-export class Sessions {
-  readonly #store: SessionStore;
-  readonly #randomBytes: RandomBytes;
+export function createSessions(store: SessionStore, randomBytes: RandomBytes) {
   /** The looks of the last second by digest, oldest first. */
-  readonly #looks = new Map<string, Look>();
-  /** Digests of sessions that were good at the last look. */
-  readonly #good = new Set<string>();
+  const looks = new Map<string, Look>();
 
-  constructor(store: SessionStore, randomBytes: RandomBytes) {
-    this.#store = store;
-    this.#randomBytes = randomBytes;
-  }
+  /** Digests of sessions that were good at the last look. */
+  const good = new Set<string>();
 
   /**
    * Starts a session. The value is the credential: it is for the holder's browser, and stands
@@ -60,13 +54,13 @@ export class Sessions {
    * @param now milliseconds since the epoch. @param latest when it ends at the latest, whatever
    * the other times are.
    */
-  async start(
+  async function start(
     holder: SessionHolder,
     now: number,
     { idle, absolute }: SessionTimes,
     latest = Number.POSITIVE_INFINITY,
   ): Promise<{ readonly value: string; readonly record: SessionRecord }> {
-    const value = Buffer.from(this.#randomBytes(32)).toString("base64url");
+    const value = Buffer.from(randomBytes(32)).toString("base64url");
     const at = Math.trunc(now);
     const endsAt = Math.trunc(Math.min(now + absolute, latest));
     const record: SessionRecord = {
@@ -76,9 +70,9 @@ export class Sessions {
       seenAt: at,
       endsAt,
     };
-    await this.#store.prune(at, at - idle);
-    await this.#store.create(record);
-    this.#remember(record.digest);
+    await store.prune(at, at - idle);
+    await store.create(record);
+    remember(record.digest);
     return { value, record };
   }
 
@@ -86,7 +80,7 @@ export class Sessions {
    * The session that a browser's value is of, used now; `null` where it has ended or never was.
    * @param address of the caller.
    */
-  async find(
+  async function find(
     value: string,
     now: number,
     { idle }: Pick<SessionTimes, "idle">,
@@ -94,64 +88,65 @@ export class Sessions {
   ): Promise<SessionRecord | null> {
     if (!VALUE.test(value)) return null;
     const digest = digestOf(value);
-    const look = this.#look(digest, now, address);
+    const look = lookUp(digest, now, address);
     const record = await look.found;
     if (record === null) return null;
     if (now >= record.endsAt || now >= record.seenAt + idle) {
-      await this.#store.endSession(digest);
-      return this.#forget(digest);
+      await store.endSession(digest);
+      return forget(digest);
     }
     if (now - record.seenAt < TOUCH_INTERVAL) return record;
     const touched = { ...record, seenAt: Math.trunc(now) };
-    await this.#store.touch(digest, touched.seenAt);
+    await store.touch(digest, touched.seenAt);
     // Not where it was ended meanwhile: it would be good for another second.
-    if (this.#looks.get(digest) === look)
-      this.#looks.set(digest, { ...look, found: Promise.resolve(touched) });
+    if (looks.get(digest) === look) looks.set(digest, { ...look, found: Promise.resolve(touched) });
     return touched;
   }
 
   /** Ends it here at once, and within a second for every other process. */
-  async endSession(value: string): Promise<void> {
+  async function endSession(value: string): Promise<void> {
     const digest = digestOf(value);
-    await this.#store.endSession(digest);
-    this.#forget(digest);
+    await store.endSession(digest);
+    forget(digest);
   }
 
-  #look(digest: string, now: number, address: string): Look {
-    for (const [known, { at }] of this.#looks) {
+  function lookUp(digest: string, now: number, address: string): Look {
+    for (const [known, { at }] of looks) {
       if (Math.abs(now - at) < FRESH) break;
-      this.#looks.delete(known);
+      looks.delete(known);
     }
-    const recent = this.#looks.get(digest);
+    const recent = looks.get(digest);
     if (recent !== undefined) return recent;
-    if (!this.#good.has(digest) && !this.#mayLookUp(address)) {
+    if (!good.has(digest) && !mayLookUp(address)) {
       throw new StoreUnavailableError("too many sessions are looked up at once", { done: "no" });
     }
-    const look = { at: now, address, found: this.#store.find(digest) };
-    this.#looks.set(digest, look);
+    const look = { at: now, address, found: store.find(digest) };
+    looks.set(digest, look);
     look.found.then(
-      (record) => (record === null ? this.#good.delete(digest) : this.#remember(digest)),
-      () => this.#looks.delete(digest),
+      (record) => (record === null ? good.delete(digest) : remember(digest)),
+      () => looks.delete(digest),
     );
     return look;
   }
 
-  #mayLookUp(address: string): boolean {
-    const unknown = [...this.#looks].filter(([digest]) => !this.#good.has(digest));
+  function mayLookUp(address: string): boolean {
+    const unknown = [...looks].filter(([digest]) => !good.has(digest));
     const ofAddress = unknown.filter(([, look]) => look.address === address);
     return unknown.length < UNKNOWN_LOOK_UPS && ofAddress.length < UNKNOWN_LOOK_UPS_OF_ADDRESS;
   }
 
-  #remember(digest: string) {
-    if (this.#good.size >= REMEMBERED) this.#good.clear();
-    this.#good.add(digest);
+  function remember(digest: string) {
+    if (good.size >= REMEMBERED) good.clear();
+    good.add(digest);
   }
 
-  #forget(digest: string): null {
-    this.#good.delete(digest);
-    this.#looks.delete(digest);
+  function forget(digest: string): null {
+    good.delete(digest);
+    looks.delete(digest);
     return null;
   }
+
+  return { start, find, endSession };
 }
 
 function digestOf(value: string) {
@@ -162,28 +157,23 @@ function digestOf(value: string) {
 const LIFETIME = 10 * 60_000;
 
 /** Codes that sign in once each, for a link that a terminal shows; in the memory of one process. */
-export class SignInCodes {
-  readonly #codes = new Map<string, { readonly keyId: string; readonly until: number }>();
-  readonly #randomBytes: RandomBytes;
-
-  constructor(randomBytes: RandomBytes) {
-    this.#randomBytes = randomBytes;
-  }
-
-  /** @param now milliseconds since the epoch. */
-  make(keyId: string, now: number): string {
-    const code = Buffer.from(this.#randomBytes(32)).toString("base64url");
-    this.#codes.set(code, { keyId, until: now + LIFETIME });
-    return code;
-  }
-
-  /**
-   * The key that the code stands for; no second time. `null` for one that is unknown, used or too
-   * old.
-   */
-  take(code: string, now: number): string | null {
-    const found = this.#codes.get(code);
-    this.#codes.delete(code);
-    return found === undefined || now >= found.until ? null : found.keyId;
-  }
+export function createSignInCodes(randomBytes: RandomBytes) {
+  const codes = new Map<string, { readonly keyId: string; readonly until: number }>();
+  return {
+    /** @param now milliseconds since the epoch. */
+    make(keyId: string, now: number): string {
+      const code = Buffer.from(randomBytes(32)).toString("base64url");
+      codes.set(code, { keyId, until: now + LIFETIME });
+      return code;
+    },
+    /**
+     * The key that the code stands for; no second time. `null` for one that is unknown, used or too
+     * old.
+     */
+    take(code: string, now: number): string | null {
+      const found = codes.get(code);
+      codes.delete(code);
+      return found === undefined || now >= found.until ? null : found.keyId;
+    },
+  };
 }

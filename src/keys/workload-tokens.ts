@@ -60,68 +60,58 @@ const MOST_KEYS = 100;
 type MonotonicClock = () => number;
 
 /** The keys of one issuer, fetched when they are needed. */
-class RemoteKeys {
-  readonly #issuer: WorkloadIssuer;
-  readonly #fetchJson: FetchJson;
-  readonly #clock: MonotonicClock;
-  readonly #onFailure: (failure: KeyFetchFailure) => void;
-  #known: { readonly find: KeyFinder; readonly at: number } | null = null;
-  #next = Number.NEGATIVE_INFINITY;
-  /** All who wait share it. */
-  #running: Promise<void> | null = null;
+function remoteKeys(
+  { issuer, keys, network }: WorkloadIssuer,
+  fetchJson: FetchJson,
+  clock: MonotonicClock,
+  onFailure: (failure: KeyFetchFailure) => void,
+) {
+  const reach = network ?? "public";
+  let known: { readonly find: KeyFinder; readonly at: number } | null = null;
+  let next = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    issuer: WorkloadIssuer,
-    fetchJson: FetchJson,
-    clock: MonotonicClock,
-    onFailure: (failure: KeyFetchFailure) => void,
-  ) {
-    this.#issuer = issuer;
-    this.#fetchJson = fetchJson;
-    this.#clock = clock;
-    this.#onFailure = onFailure;
-  }
+  /** All who wait share it. */
+  let running: Promise<void> | null = null;
 
   /**
    * `null` where the issuer could not be reached for so long that its keys are too old. Never
    * rejects.
    */
-  async current(): Promise<KeyFinder | null> {
-    if (this.#age() >= FRESH) await this.#renew();
-    return this.#age() < STALE ? (this.#known?.find ?? null) : null;
+  async function current(): Promise<KeyFinder | null> {
+    if (age() >= FRESH) await renew();
+    return age() < STALE ? (known?.find ?? null) : null;
   }
 
   /**
    * The keys, fetched again where the pause since the last fetch allows it. @param seen in which a
    * key was not found.
    */
-  async renewed(seen: KeyFinder): Promise<KeyFinder | null> {
-    if (this.#known?.find === seen) await this.#renew();
-    return this.#known?.find ?? null;
+  async function renewed(seen: KeyFinder): Promise<KeyFinder | null> {
+    if (known?.find === seen) await renew();
+    return known?.find ?? null;
   }
 
-  #age() {
-    return this.#known === null ? Number.POSITIVE_INFINITY : this.#clock() - this.#known.at;
+  function age() {
+    return known === null ? Number.POSITIVE_INFINITY : clock() - known.at;
   }
 
-  #renew(): Promise<void> {
-    if (this.#running === null && this.#clock() < this.#next) return Promise.resolve();
-    this.#running ??= this.#fetch().finally(() => (this.#running = null));
-    return this.#running;
+  function renew(): Promise<void> {
+    if (running === null && clock() < next) return Promise.resolve();
+    running ??= fetchAgain().finally(() => (running = null));
+    return running;
   }
 
-  async #fetch() {
-    const found = await this.#fetchKeys();
-    this.#next = this.#clock() + (typeof found === "string" ? PAUSE_AFTER_FAILURE : PAUSE);
-    if (typeof found === "string") this.#onFailure(found);
-    else this.#known = { find: found, at: this.#clock() };
+  async function fetchAgain() {
+    const found = await fetchKeys();
+    next = clock() + (typeof found === "string" ? PAUSE_AFTER_FAILURE : PAUSE);
+    if (typeof found === "string") onFailure(found);
+    else known = { find: found, at: clock() };
   }
 
-  async #fetchKeys(): Promise<KeyFinder | KeyFetchFailure> {
-    const { issuer, keys, network = "public" } = this.#issuer;
-    const uri = keys.kind === "uri" ? keys.uri : await this.#discover(issuer, network);
+  async function fetchKeys(): Promise<KeyFinder | KeyFetchFailure> {
+    const uri = keys.kind === "uri" ? keys.uri : await discover();
     if (typeof uri !== "string") return uri.failure;
-    const answer = await this.#fetchJson(uri, network);
+    const answer = await fetchJson(uri, reach);
     if ("failure" in answer) return answer.failure;
     const listed = isJsonObject(answer.json) ? answer.json.keys : null;
     return Array.isArray(listed) ? finderOf(listed.slice(0, MOST_KEYS)) : "not_a_key_set";
@@ -131,13 +121,10 @@ class RemoteKeys {
    * OpenID Connect Discovery §4: the document must name the requested issuer, or another could
    * speak for it.
    */
-  async #discover(
-    issuer: string,
-    network: "public" | "private",
-  ): Promise<string | { readonly failure: KeyFetchFailure }> {
-    const answer = await this.#fetchJson(
+  async function discover(): Promise<string | { readonly failure: KeyFetchFailure }> {
+    const answer = await fetchJson(
       `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`,
-      network,
+      reach,
     );
     if ("failure" in answer) return answer;
     const found = isJsonObject(answer.json) ? answer.json : {};
@@ -145,6 +132,8 @@ class RemoteKeys {
     const isTheirs = found.issuer === issuer && typeof uri === "string" && isFetchable(uri, issuer);
     return isTheirs ? uri : { failure: "discovery_mismatch" };
   }
+
+  return { current, renewed };
 }
 
 /**
@@ -195,35 +184,28 @@ const ALGORITHMS = [
   "Ed25519",
 ];
 
-/** Judges the JWTs of workloads (docs/keys.md#workloads-without-keys). */
-export class WorkloadTokens {
-  readonly #fetchJson: FetchJson;
-  readonly #clock: Clock;
-  readonly #monotonic: MonotonicClock;
-  readonly #onFailure: (issuer: string, failure: KeyFetchFailure) => void;
-  /** By the row of the issuer: another row is fetched anew. */
-  readonly #remote = new Map<string, RemoteKeys>();
-  readonly #static = new WeakMap<WorkloadIssuer, KeyFinder>();
+export type WorkloadTokens = ReturnType<typeof createWorkloadTokens>;
 
-  /** @param onFailure is called with the id of an issuer whose keys could not be fetched. */
-  constructor(
-    fetchJson: FetchJson,
-    clock: Clock,
-    monotonic: MonotonicClock,
-    onFailure: (issuer: string, failure: KeyFetchFailure) => void,
-  ) {
-    this.#fetchJson = fetchJson;
-    this.#clock = clock;
-    this.#monotonic = monotonic;
-    this.#onFailure = onFailure;
-  }
+/** Judges the JWTs of workloads (docs/keys.md#workloads-without-keys). */
+export function createWorkloadTokens(
+  fetchJson: FetchJson,
+  clock: Clock,
+  monotonic: MonotonicClock,
+  onFailure: (issuer: string, failure: KeyFetchFailure) => void,
+) {
+  /** By the row of the issuer: another row is fetched anew. */
+  const remotes = new Map<string, ReturnType<typeof remoteKeys>>();
+  const finders = new WeakMap<WorkloadIssuer, KeyFinder>();
 
   /** Never rejects. */
-  async admit(jwt: string, workloads: WorkloadIdentity): Promise<AdmittedWorkload | WorkloadFault> {
+  async function admit(
+    jwt: string,
+    workloads: WorkloadIdentity,
+  ): Promise<AdmittedWorkload | WorkloadFault> {
     const found = issuerOf(jwt, workloads);
     if (found === undefined) return { fault: "invalid" };
     const [issuerId, issuer] = found;
-    const verified = await this.#verify(jwt, issuerId, issuer, workloads);
+    const verified = await verify(jwt, issuerId, issuer, workloads);
     if ("fault" in verified) return verified;
     const { iss, sub, exp } = verified.payload;
     if (typeof sub !== "string" || sub === "" || exp === undefined) return { fault: "invalid" };
@@ -244,44 +226,42 @@ export class WorkloadTokens {
     };
   }
 
-  async #verify(
+  async function verify(
     jwt: string,
     id: string,
     issuer: WorkloadIssuer,
     workloads: WorkloadIdentity,
   ): Promise<VerifiedJwt | WorkloadFault> {
-    const remote = issuer.keys.kind === "file" ? null : this.#remoteOf(id, issuer, workloads);
-    const keys = remote === null ? this.#staticOf(issuer) : await remote.current();
+    const remote = issuer.keys.kind === "file" ? null : remoteOf(id, issuer, workloads);
+    const keys = remote === null ? staticOf(issuer) : await remote.current();
     if (keys === null) return { fault: "unavailable" };
-    const verified = await verifySignature(jwt, issuer.issuer, keys, this.#clock());
+    const verified = await verifySignature(jwt, issuer.issuer, keys, clock());
     if (verified !== "unknown_key") return verified;
     // The issuer may have a new key.
     const renewed = (await remote?.renewed(keys)) ?? null;
     const again =
-      renewed === null
-        ? verified
-        : await verifySignature(jwt, issuer.issuer, renewed, this.#clock());
+      renewed === null ? verified : await verifySignature(jwt, issuer.issuer, renewed, clock());
     return again === "unknown_key" ? { fault: "invalid" } : again;
   }
 
-  #remoteOf(id: string, issuer: WorkloadIssuer, workloads: WorkloadIdentity): RemoteKeys {
+  function remoteOf(id: string, issuer: WorkloadIssuer, workloads: WorkloadIdentity) {
     const key = keyOf(id, issuer);
-    return remember(this.#remote, key, () => {
+    return remember(remotes, key, () => {
       // Those of issuers that a reload has taken away are forgotten.
       const present = new Set(
         Object.entries(workloads.issuers).map(([name, row]) => keyOf(name, row)),
       );
-      for (const name of this.#remote.keys()) if (!present.has(name)) this.#remote.delete(name);
-      return new RemoteKeys(issuer, this.#fetchJson, this.#monotonic, (failure) =>
-        this.#onFailure(id, failure),
-      );
+      for (const name of remotes.keys()) if (!present.has(name)) remotes.delete(name);
+      return remoteKeys(issuer, fetchJson, monotonic, (failure) => onFailure(id, failure));
     });
   }
 
-  #staticOf(issuer: WorkloadIssuer): KeyFinder {
+  function staticOf(issuer: WorkloadIssuer): KeyFinder {
     const { keys } = issuer;
-    return remember(this.#static, issuer, () => finderOf(keys.kind === "file" ? keys.keys : []));
+    return remember(finders, issuer, () => finderOf(keys.kind === "file" ? keys.keys : []));
   }
+
+  return { admit };
 }
 
 function keyOf(id: string, issuer: WorkloadIssuer) {

@@ -43,64 +43,45 @@ export async function openLifecycle(
   clock: () => number,
   pause: () => Promise<void> = randomPause,
 ): Promise<PolicyLifecycle> {
-  const lifecycle = new Lifecycle(log, clock, pause);
-  await lifecycle.refresh();
-  return lifecycle;
-}
-
-class Lifecycle implements PolicyLifecycle {
-  readonly #log: PolicyLogStore;
-  readonly #clock: () => number;
-  readonly #pause: () => Promise<void>;
-  #states = NO_POLICY_STATES;
+  let states = NO_POLICY_STATES;
   /** Contents of this process's files when it last recorded them. */
-  #files: ReadonlyMap<string, string> | null = null;
-  #turn: Promise<unknown> = Promise.resolve();
+  let files: ReadonlyMap<string, string> | null = null;
+  let turn: Promise<unknown> = Promise.resolve();
 
-  constructor(log: PolicyLogStore, clock: () => number, pause: () => Promise<void>) {
-    this.#log = log;
-    this.#clock = clock;
-    this.#pause = pause;
-  }
-
-  get states(): PolicyStates {
-    return this.#states;
-  }
-
-  async refresh(): Promise<PolicyStates> {
+  async function refresh(): Promise<PolicyStates> {
     for (;;) {
-      const rows = await this.#log.read({ after: this.#states.head.position, limit: PAGE });
-      this.#take(rows);
-      if (rows.length === 0) await this.#refuseOtherLog();
-      if (rows.length < PAGE) return this.#states;
+      const rows = await log.read({ after: states.head.position, limit: PAGE });
+      take(rows);
+      if (rows.length === 0) await refuseOtherLog();
+      if (rows.length < PAGE) return states;
     }
   }
 
-  observe: PolicyLifecycle["observe"] = (contents, occasion, tableRevision) =>
-    this.#inTurn(async () => {
+  const observe: PolicyLifecycle["observe"] = (contents, occasion, tableRevision) =>
+    inTurn(async () => {
       refuseRepeated(contents);
-      const before = occasion === "start" ? null : this.#files;
-      const isDone = await this.#attempt(async (states) => {
-        const at = this.#now();
-        const records = observationRecords(states, { contents, before, tableRevision, at });
-        return records.length === 0 || (await this.#append(states.head, records));
+      const before = occasion === "start" ? null : files;
+      const isDone = await attempt(async (newest) => {
+        const at = now();
+        const records = observationRecords(newest, { contents, before, tableRevision, at });
+        return records.length === 0 || (await append(newest.head, records));
       });
       if (!isDone)
         throw new StoreUnavailableError(
           "too many processes are writing the policy log at once; try again",
           { done: "no" },
         );
-      this.#files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
-      return this.#states;
+      files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
+      return states;
     });
 
-  change: PolicyLifecycle["change"] = (judge) =>
-    this.#inTurn(async () => {
+  const change: PolicyLifecycle["change"] = (judge) =>
+    inTurn(async () => {
       let verdict: Verdict = null;
       try {
-        const isDone = await this.#attempt(async (states) => {
-          verdict = await this.#orMissing(await judge(states, this.#now()));
-          return verdict === null || isFault(verdict) || this.#append(states.head, [verdict]);
+        const isDone = await attempt(async (newest) => {
+          verdict = await orMissing(await judge(newest, now()));
+          return verdict === null || isFault(verdict) || append(newest.head, [verdict]);
         });
         return isDone ? verdict : { fault: "busy" };
       } catch (error) {
@@ -113,8 +94,8 @@ class Lifecycle implements PolicyLifecycle {
   /**
    * After a backup was restored under a running process, it would wait for ever for missing rows.
    */
-  async #refuseOtherLog() {
-    const [known, head] = [this.#states.head, await this.#log.head()];
+  async function refuseOtherLog() {
+    const [known, head] = [states.head, await log.head()];
     const isSame =
       head.position > known.position ||
       (head.position === known.position && head.hash === known.hash);
@@ -129,25 +110,25 @@ class Lifecycle implements PolicyLifecycle {
    * A fault instead where the stored bytes of the content to enforce are not those that the log
    * names: damaged content must not be enforced anywhere.
    */
-  async #orMissing(verdict: Verdict): Promise<Verdict> {
+  async function orMissing(verdict: Verdict): Promise<Verdict> {
     if (verdict === null || !("to" in verdict) || verdict.to?.module == null) return verdict;
     const { digest, module, revision } = verdict.to;
-    const content = await this.#log.content(digest);
+    const content = await log.content(digest);
     const isKept = content !== null && hash("sha256", content.module, "hex") === module;
     return isKept ? verdict : { fault: "no_bytes", revision };
   }
 
   /** Tries again, on the newest states, while another writer is first; `false`: too many were. */
-  async #attempt(attempt: (states: PolicyStates) => Promise<boolean>): Promise<boolean> {
+  async function attempt(work: (newest: PolicyStates) => Promise<boolean>) {
     for (let count = 0; count < ATTEMPTS; count += 1) {
-      if (await attempt(await this.refresh())) return true;
-      await this.#pause();
+      if (await work(await refresh())) return true;
+      await pause();
     }
     return false;
   }
 
   /** `false`: another writer has added rows meanwhile. */
-  async #append(head: ChainLink, records: readonly PolicyRecord[]): Promise<boolean> {
+  async function append(head: ChainLink, records: readonly PolicyRecord[]) {
     const rows: PolicyLogRow[] = [];
     let last = head;
     for (const value of records) {
@@ -162,27 +143,37 @@ class Lifecycle implements PolicyLifecycle {
       rows.push(row);
       last = row;
     }
-    if (!(await this.#log.append(head, rows))) return false;
-    this.#take(rows);
+    if (!(await log.append(head, rows))) return false;
+    take(rows);
     return true;
   }
 
   /** Skips rows that another read has applied already. */
-  #take(rows: readonly PolicyLogRow[]) {
+  function take(rows: readonly PolicyLogRow[]) {
     for (const row of rows) {
-      if (row.position > this.#states.head.position) this.#states = foldRow(this.#states, row);
+      if (row.position > states.head.position) states = foldRow(states, row);
     }
   }
 
-  #now() {
-    return Math.trunc(this.#clock());
+  function now() {
+    return Math.trunc(clock());
   }
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const next = this.#turn.then(work, work);
-    this.#turn = next.catch(() => undefined);
+  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const next = turn.then(work, work);
+    turn = next.catch(() => undefined);
     return next;
   }
+
+  await refresh();
+  return {
+    get states() {
+      return states;
+    },
+    refresh,
+    observe,
+    change,
+  };
 }
 
 async function randomPause() {

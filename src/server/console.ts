@@ -3,7 +3,7 @@ import type { OidcSettings, SecretReference } from "../canon/table.ts";
 import { readBundle, type Bundle } from "../http/console/bundle.ts";
 import type { Console, OidcClient } from "../http/console/console-port.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
-import { Sessions, SignInCodes } from "../keys/sessions.ts";
+import { createSessions, createSignInCodes } from "../keys/sessions.ts";
 import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
 import type { Store } from "../store/port.ts";
 import { type FindProxy, proxiedFetch } from "../dispatch/egress-proxy.ts";
@@ -39,7 +39,7 @@ export function openConsole(
   findProxy: FindProxy | null,
 ): OpenConsole | null {
   if (listener === "off") return null;
-  const codes = new SignInCodes(randomBytes);
+  const codes = createSignInCodes(randomBytes);
   let built: Promise<Bundle | null> | null = null;
   const bundle = async (): Promise<Bundle | null> => {
     built ??= firstBundle();
@@ -48,15 +48,13 @@ export function openConsole(
     if (found === null) built = null;
     return found;
   };
-  // Of a secret that is not set, the provider refuses the empty text.
-  const clients = new OidcClients(secretReader(config, environment), findProxy);
   const runtime: Console = {
     listener,
     // The options speak of the public listener; the admin listener has no TLS.
     isSecure: listener === "public" && (tls !== undefined || exposure === "behind_proxy"),
     inference: listener === "public" || port === 0 ? null : { port, tls: tls !== undefined },
     bundle,
-    sessions: new Sessions(store.sessions, randomBytes),
+    sessions: createSessions(store.sessions, randomBytes),
     holderOf: async (keyId, now) => {
       const known = keys.holder(keyId, now);
       if (known !== null || !(await keys.lookUpId(keyId))) return known?.identity ?? null;
@@ -65,7 +63,8 @@ export function openConsole(
     takeCode: (code, now) => codes.take(code, now),
     sealSignIn,
     openSignIn,
-    oidcClient: (settings) => clients.of(settings),
+    // Of a secret that is not set, the provider refuses the empty text.
+    oidcClient: oidcClients(secretReader(config, environment), findProxy),
   };
   return { runtime, signInCode: (keyId) => codes.make(keyId, Date.now()) };
 }
@@ -74,24 +73,18 @@ export function openConsole(
  * Clients of identity providers, made when a person signs in; another one where the configuration
  * or the secret has changed.
  */
-class OidcClients {
-  readonly #secretOf: (reference: SecretReference) => string;
-  readonly #findProxy: FindProxy | null;
-  #known: { readonly key: string; readonly client: Promise<OidcClient> } | null = null;
-
-  constructor(secretOf: (reference: SecretReference) => string, findProxy: FindProxy | null) {
-    this.#secretOf = secretOf;
-    this.#findProxy = findProxy;
-  }
-
-  of(settings: OidcSettings): Promise<OidcClient> {
+function oidcClients(
+  secretOf: (reference: SecretReference) => string,
+  findProxy: FindProxy | null,
+): Console["oidcClient"] {
+  let newest: { readonly key: string; readonly client: Promise<OidcClient> } | null = null;
+  return (settings) => {
     const { clientSecret } = settings;
-    const secret = clientSecret === null ? null : this.#secretOf(clientSecret);
+    const secret = clientSecret === null ? null : secretOf(clientSecret);
     const key = JSON.stringify([settings, secret]);
-    if (this.#known?.key !== key)
-      this.#known = { key, client: load(settings, secret, this.#findProxy) };
-    return this.#known.client;
-  }
+    if (newest?.key !== key) newest = { key, client: load(settings, secret, findProxy) };
+    return newest.client;
+  };
 }
 
 /** Milliseconds. */
@@ -103,9 +96,9 @@ async function load(
   secret: string | null,
   findProxy: FindProxy | null,
 ): Promise<OidcClient> {
-  const { OidcClient: Client } = await import("../keys/oidc-client.ts");
+  const { createOidcClient } = await import("../keys/oidc-client.ts");
   const call = findProxy === null ? undefined : proxiedFetch(findProxy, CONNECT_TIMEOUT);
-  return new Client(settings, secret, call);
+  return createOidcClient(settings, secret, call);
 }
 
 async function firstBundle(): Promise<Bundle | null> {

@@ -109,7 +109,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
       ...(parts.retention.failed() ? ["evidence_retention"] : []),
       ...(parts.quotas.state === "ok" ? [] : ["limits"]),
-      ...(policies.isBehind ? ["policies"] : []),
+      ...(policies.isBehind() ? ["policies"] : []),
       ...(policies.administration.differing().size > 0 ? ["policy_modules"] : []),
       ...(policies.administration.suspended().length > 0 ? ["suspended_policies"] : []),
     ],

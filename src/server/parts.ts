@@ -14,7 +14,7 @@ import type { PolicyLogStore } from "../lifecycle/records.ts";
 import type { BuiltSnapshot, SnapshotSupply } from "./snapshots.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
 import { Quotas } from "../limits/quotas.ts";
-import { ServedPolicies } from "./policies/served-policies.ts";
+import { servePolicies, type ServedPolicies } from "./policies/served-policies.ts";
 import { ContentUnusableError } from "./policies/slots.ts";
 import type { ServerLog } from "./server-telemetry.ts";
 import type { EvidenceLimits } from "../store/evidence-queue.ts";
@@ -144,8 +144,8 @@ export function requiredProxy(
 export function openWorkloads(log: ServerLog, findProxy: FindProxy | null): Workloads {
   let loaded: Promise<WorkloadTokens> | null = null;
   const load = async (): Promise<WorkloadTokens> => {
-    const { WorkloadTokens: Tokens } = await import("../keys/workload-tokens.ts");
-    return new Tokens(
+    const { createWorkloadTokens } = await import("../keys/workload-tokens.ts");
+    return createWorkloadTokens(
       jsonFetcher(findProxy),
       Date.now,
       () => performance.now(),
@@ -165,7 +165,7 @@ export async function startPolicies(
   log: PolicyLogStore,
 ): Promise<{ readonly policies: ServedPolicies; readonly built: BuiltSnapshot }> {
   try {
-    const policies = new ServedPolicies(supply, log, await openLifecycle(log, Date.now));
+    const policies = servePolicies(supply, log, await openLifecycle(log, Date.now));
     return { policies, built: await policies.start() };
   } catch (error) {
     if (

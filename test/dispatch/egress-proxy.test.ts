@@ -12,7 +12,7 @@ import { awsKeysFrom } from "../../src/dispatch/credentials/aws-signer.ts";
 import { proxiedFetch, proxyFromEnvironment } from "../../src/dispatch/egress-proxy.ts";
 import { failureOfTransport } from "../../src/dispatch/failures.ts";
 import { jsonFetcher } from "../../src/dispatch/fetch-json.ts";
-import { OidcClient } from "../../src/keys/oidc-client.ts";
+import { createOidcClient } from "../../src/keys/oidc-client.ts";
 import { whenFileEnds } from "../support/file-end.ts";
 import { startTestServer } from "../support/server.ts";
 import { makeCertificate, NO_OPENSSL } from "../running/certificate.ts";
@@ -142,7 +142,7 @@ describe("calls through a forward proxy", () => {
       nameClaim: null,
     };
     const throughProxy = findProxy === null ? undefined : proxiedFetch(findProxy, 1_000);
-    const client = new OidcClient(
+    const client = createOidcClient(
       { ...settings, issuer: "https://people.example" },
       null,
       throughProxy,

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CompactSign, base64url } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { OidcClient } from "../../src/keys/oidc-client.ts";
+import { createOidcClient } from "../../src/keys/oidc-client.ts";
 import { makeIssuerKey } from "../support/workload-issuer.ts";
 
 const CLIENT = "signalbox";
@@ -79,7 +79,7 @@ async function finishAt({
   });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return new OidcClient({ ...SETTINGS, issuer }, null).finish(RETURNED, CHECK);
+  return createOidcClient({ ...SETTINGS, issuer }, null).finish(RETURNED, CHECK);
 }
 
 const SETTINGS = {
@@ -95,7 +95,7 @@ const RETURNED = new URL(`http://127.0.0.1/callback?code=c&state=${CHECK.state}`
 
 it("at most 50 returns wait for the provider at once, also after others have ended", async () => {
   let isDown = true;
-  const client = new OidcClient(SETTINGS, null, () =>
+  const client = createOidcClient(SETTINGS, null, () =>
     isDown ? Promise.reject(new Error("down")) : new Promise(() => {}),
   );
   const finish = () => client.finish(RETURNED, CHECK);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { StoreUnavailableError } from "../../src/canon/error.ts";
-import { Sessions, SignInCodes } from "../../src/keys/sessions.ts";
+import { createSessions, createSignInCodes } from "../../src/keys/sessions.ts";
 import type { SessionRecord, SessionStore } from "../../src/keys/key-store.ts";
 
 const MINUTE = 60_000;
@@ -35,7 +35,7 @@ function memory(): SessionStore & {
 describe("sessions", () => {
   it("end when they are not used for the idle time, and live on while they are", async () => {
     const store = memory();
-    const sessions = new Sessions(store, randomBytes);
+    const sessions = createSessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
     expect(await sessions.find(value, 29 * MINUTE, TIMES, "a")).toMatchObject({
       holder: HOLDER,
@@ -47,7 +47,7 @@ describe("sessions", () => {
   });
 
   it("end after the absolute time despite use, and with their key", async () => {
-    const sessions = new Sessions(memory(), randomBytes);
+    const sessions = createSessions(memory(), randomBytes);
     const [long, short] = [
       await sessions.start(HOLDER, 0, TIMES),
       await sessions.start(HOLDER, 0, TIMES, 10 * MINUTE),
@@ -62,7 +62,7 @@ describe("sessions", () => {
 
   it("are looked up once a second and written once a minute", async () => {
     const store = memory();
-    const sessions = new Sessions(store, randomBytes);
+    const sessions = createSessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
     for (let now = 0; now < 61_000; now += 100) await sessions.find(value, now, TIMES, "a");
     expect(store.calls.filter((call) => call === "find").length).toBe(61);
@@ -71,7 +71,7 @@ describe("sessions", () => {
 
   it("that another process has ended are good for less than a second", async () => {
     const store = memory();
-    const sessions = new Sessions(store, randomBytes);
+    const sessions = createSessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
     await sessions.find(value, 1_000, TIMES, "a");
     store.rows.clear();
@@ -81,7 +81,7 @@ describe("sessions", () => {
 
   it("that do not exist keep the store busy no more than fifty times a second, and good ones are served meanwhile", async () => {
     const store = memory();
-    const sessions = new Sessions(store, randomBytes);
+    const sessions = createSessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
     const second = await sessions.start(HOLDER, 0, TIMES);
     await sessions.find(value, 0, TIMES, "a");
@@ -99,7 +99,10 @@ describe("sessions", () => {
 describe("forged session cookies from one address", () => {
   it("do not affect sessions that start here, nor callers at other addresses", async () => {
     const store = memory();
-    const [sessions, other] = [new Sessions(store, randomBytes), new Sessions(store, randomBytes)];
+    const [sessions, other] = [
+      createSessions(store, randomBytes),
+      createSessions(store, randomBytes),
+    ];
     const made = (): string => randomBytes(32).toString("base64url");
     const elsewhere = await other.start(HOLDER, 0, TIMES);
     for (let count = 0; count < 10; count += 1)
@@ -115,7 +118,7 @@ describe("forged session cookies from one address", () => {
 
 describe("codes that sign in", () => {
   it("are good once, and for ten minutes", () => {
-    const codes = new SignInCodes(randomBytes);
+    const codes = createSignInCodes(randomBytes);
     const [first, second] = [codes.make("a", 0), codes.make("b", 0)];
     expect(codes.take(first, 10 * MINUTE - 1)).toBe("a");
     expect(codes.take(first, 10 * MINUTE - 1)).toBeNull();

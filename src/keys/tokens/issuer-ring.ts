@@ -22,75 +22,63 @@ interface Issuer {
   readonly expiresAt: number;
 }
 
-/** The public keys of every process that signs tokens, in memory. */
-export class IssuerRing {
-  readonly #store: IssuerStore;
-  readonly #clock: Clock;
-  readonly #issuers = new Map<string, Issuer>();
-  #unwatch: () => void = () => undefined;
-  #lookedUpAt = Number.NEGATIVE_INFINITY;
+/**
+ * The public keys of every process that signs tokens, in memory. @throws {StoreUnavailableError}
+ */
+export async function openIssuerRing(store: IssuerStore, clock: Clock) {
+  const issuers = new Map<string, Issuer>();
+  let lookedUpAt = Number.NEGATIVE_INFINITY;
   /**
    * The look-up that has not begun yet: all who wait share it. One that has begun may have read too
    * early.
    */
-  #next: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
 
-  constructor(store: IssuerStore, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
-  }
-
-  /** @throws {StoreUnavailableError} */
-  async open(): Promise<void> {
-    // A key that cannot be imported is skipped; its tokens are then rejected.
-    this.#unwatch = await this.#store.watch(
-      (records) => void this.add(records).catch(() => undefined),
-    );
-    await this.add(await this.#store.list(this.#clock()));
-  }
-
-  close(): void {
-    this.#unwatch();
-  }
-
-  async add(records: readonly IssuerRecord[]): Promise<void> {
-    const now = this.#clock();
-    for (const [kid, { expiresAt }] of this.#issuers)
-      if (expiresAt <= now) this.#issuers.delete(kid);
+  async function add(records: readonly IssuerRecord[]): Promise<void> {
+    const now = clock();
+    for (const [kid, { expiresAt }] of issuers) if (expiresAt <= now) issuers.delete(kid);
     for (const { kid, publicKey, expiresAt } of records) {
-      if (this.#issuers.has(kid)) continue;
+      if (issuers.has(kid)) continue;
       const key = await importPublicKey(publicKey);
-      if (key !== null) this.#issuers.set(kid, { key, expiresAt });
+      if (key !== null) issuers.set(kid, { key, expiresAt });
     }
   }
 
-  /**
-   * The public key of that name, looked for in the store where it is not known; `null` where there
-   * is none. Never rejects.
-   */
-  async find(kid: string): Promise<CryptoKey | null> {
-    const known = this.#known(kid);
-    if (known !== null) return known;
-    this.#next ??= this.#lookUp();
-    await this.#next;
-    return this.#known(kid);
+  function present(kid: string) {
+    const issuer = issuers.get(kid);
+    return issuer === undefined || issuer.expiresAt <= clock() ? null : issuer.key;
   }
 
-  #known(kid: string): CryptoKey | null {
-    const issuer = this.#issuers.get(kid);
-    return issuer === undefined || issuer.expiresAt <= this.#clock() ? null : issuer.key;
-  }
-
-  async #lookUp() {
-    await delay(Math.max(this.#lookedUpAt + LOOK_UP_PAUSE - performance.now(), 0), undefined, {
+  async function lookUp() {
+    await delay(Math.max(lookedUpAt + LOOK_UP_PAUSE - performance.now(), 0), undefined, {
       ref: false,
     });
-    this.#lookedUpAt = performance.now();
-    this.#next = null;
-    const records = await this.#store.list(this.#clock()).catch(() => []);
-    await this.add(records);
+    lookedUpAt = performance.now();
+    next = null;
+    await add(await store.list(clock()).catch(() => []));
   }
+
+  // A key that cannot be imported is skipped; its tokens are then rejected.
+  const close = await store.watch((records) => void add(records).catch(() => undefined));
+  await add(await store.list(clock()));
+  return {
+    add,
+    close,
+    /**
+     * The public key of that name, looked for in the store where it is not present; `null` where
+     * there is none. Never rejects.
+     */
+    async find(kid: string): Promise<CryptoKey | null> {
+      const key = present(kid);
+      if (key !== null) return key;
+      next ??= lookUp();
+      await next;
+      return present(kid);
+    },
+  };
 }
+
+export type IssuerRing = Awaited<ReturnType<typeof openIssuerRing>>;
 
 async function importPublicKey(x: string): Promise<CryptoKey | null> {
   try {
@@ -122,63 +110,58 @@ interface SigningKey {
 /**
  * This process's key pair: made for the first token, and anew after half a day. The public half is
  * in the store before anything is signed.
+ *
+ * @param onPublished hears of each new pair before it signs.
  */
-export class SigningKeys {
-  readonly #issuers: IssuerStore;
-  readonly #clock: Clock;
-  readonly #randomBytes: RandomBytes;
-  readonly #onPublished: (record: IssuerRecord) => Promise<void>;
-  #current: Promise<SigningKey> | null = null;
-  #signsUntil = 0;
-
-  /** @param onPublished hears of each new pair before it signs. */
-  constructor(
-    issuers: IssuerStore,
-    clock: Clock,
-    randomBytes: RandomBytes,
-    onPublished: (record: IssuerRecord) => Promise<void>,
-  ) {
-    this.#issuers = issuers;
-    this.#clock = clock;
-    this.#randomBytes = randomBytes;
-    this.#onPublished = onPublished;
-  }
+export function createSigningKeys(
+  issuers: IssuerStore,
+  clock: Clock,
+  randomBytes: RandomBytes,
+  onPublished: (record: IssuerRecord) => Promise<void>,
+) {
+  let newest: Promise<SigningKey> | null = null;
+  let signsUntil = 0;
 
   /**
-   * @param typ of the header.
    * @throws {StoreUnavailableError} where a new public key cannot be published; the next call tries
    * again.
    */
-  async sign(claims: JWTPayload, typ: string): Promise<string> {
-    const { kid, privateKey } = await this.current();
-    return new SignJWT(claims).setProtectedHeader({ alg: "EdDSA", typ, kid }).sign(privateKey);
-  }
-
-  /** @throws {StoreUnavailableError} likewise. */
-  current(): Promise<SigningKey> {
-    if (this.#current === null || this.#clock() >= this.#signsUntil) {
-      this.#signsUntil = this.#clock() + SIGNING_TIME;
-      const made = this.#make(this.#signsUntil);
-      this.#current = made;
+  function current(): Promise<SigningKey> {
+    if (newest === null || clock() >= signsUntil) {
+      signsUntil = clock() + SIGNING_TIME;
+      const made = make();
+      newest = made;
       made.catch(() => {
-        if (this.#current === made) this.#current = null;
+        if (newest === made) newest = null;
       });
     }
-    return this.#current;
+    return newest;
   }
 
-  async #make(signsUntil: number): Promise<SigningKey> {
+  async function make(): Promise<SigningKey> {
+    const expiresAt = signsUntil + AFTERLIFE;
     const { publicKey, privateKey } = await generateKeyPair("EdDSA", {
       crv: "Ed25519",
       extractable: false,
     });
     const { x } = await exportJWK(publicKey);
     if (x === undefined) throw new Error("tokens: an Ed25519 key without a public half");
-    const kid = Buffer.from(this.#randomBytes(12)).toString("base64url");
-    const record = { kid, publicKey: x, expiresAt: signsUntil + AFTERLIFE };
-    await this.#issuers.publish(record);
-    await this.#onPublished(record);
-    await this.#issuers.prune(this.#clock() - KEPT);
+    const kid = Buffer.from(randomBytes(12)).toString("base64url");
+    const record = { kid, publicKey: x, expiresAt };
+    await issuers.publish(record);
+    await onPublished(record);
+    await issuers.prune(clock() - KEPT);
     return { kid, privateKey };
   }
+
+  return {
+    current,
+    /** @param typ of the header. @throws {StoreUnavailableError} likewise. */
+    async sign(claims: JWTPayload, typ: string): Promise<string> {
+      const { kid, privateKey } = await current();
+      return new SignJWT(claims).setProtectedHeader({ alg: "EdDSA", typ, kid }).sign(privateKey);
+    },
+  };
 }
+
+export type SigningKeys = ReturnType<typeof createSigningKeys>;

@@ -32,7 +32,12 @@ import type { Clock } from "../key-record.ts";
 import type { Holder, OpenKeyRing } from "../key-ring.ts";
 import type { IssuerStore } from "../key-store.ts";
 import { TOKEN_PREFIX, isCanonicalJws, isToken, type RandomBytes } from "../key-text.ts";
-import { IssuerRing, SigningKeys } from "./issuer-ring.ts";
+import {
+  createSigningKeys,
+  openIssuerRing,
+  type IssuerRing,
+  type SigningKeys,
+} from "./issuer-ring.ts";
 
 const ISSUER = "signalbox";
 
@@ -293,9 +298,8 @@ export async function openTokenExchange(
   clock: Clock,
   randomBytes: RandomBytes,
 ): Promise<TokenExchange> {
-  const publicKeys = new IssuerRing(issuers, clock);
-  await publicKeys.open();
-  const signing = new SigningKeys(issuers, clock, randomBytes, (record) =>
+  const publicKeys = await openIssuerRing(issuers, clock);
+  const signing = createSigningKeys(issuers, clock, randomBytes, (record) =>
     publicKeys.add([record]),
   );
   const counters = new TokenCounters();
@@ -315,7 +319,7 @@ export async function openTokenExchange(
       return signing.sign({ ...check, exp }, SIGN_IN_TYPE);
     },
     openSignIn: (sealed) => openSignIn(publicKeys, sealed, clock()),
-    close: () => publicKeys.close(),
+    close: publicKeys.close,
   };
 }
 

@@ -68,80 +68,50 @@ interface PolicyStatus {
   readonly left: readonly ContentUnusableError[];
 }
 
+export type ServedPolicies = ReturnType<typeof servePolicies>;
+
 /**
  * Makes this process decide by the slots of the log: at a start and a reload with the contents of
  * the files, and whenever this or another process writes to the log. One at a time, so that an
  * older reading never replaces a newer one.
  */
-export class ServedPolicies {
-  readonly #supply: SnapshotSupply;
-  readonly #log: PolicyLogStore;
-  readonly #lifecycle: PolicyLifecycle;
-  readonly #simulator = promotionSimulator();
-  readonly #listeners: PolicyListener[] = [];
+export function servePolicies(
+  supply: SnapshotSupply,
+  log: PolicyLogStore,
+  lifecycle: PolicyLifecycle,
+) {
+  const simulator = promotionSimulator();
+  const listeners: PolicyListener[] = [];
+
   /**
    * Outlives sets and reloads: a candidate is tried again when its content changes, or after a
    * start.
    */
-  readonly #suspended = new SuspendedCandidates((candidate) => {
-    for (const { suspended } of this.#listeners) suspended(candidate);
+  const suspended = new SuspendedCandidates((candidate) => {
+    for (const listener of listeners) listener.suspended(candidate);
   });
-  readonly #kept: KeptModules;
-  #status: PolicyStatus | null = null;
-  #snapshots: SnapshotHolder | null = null;
-  #reloads: Promise<unknown> = Promise.resolve();
-  #turn: Promise<unknown> = Promise.resolve();
-  #isWaiting = false;
-  #retry: NodeJS.Timeout | null = null;
-  #failure: string | null = null;
-  #isClosed = false;
 
-  constructor(supply: SnapshotSupply, log: PolicyLogStore, lifecycle: PolicyLifecycle) {
-    this.#supply = supply;
-    this.#log = log;
-    this.#lifecycle = lifecycle;
-    this.#kept = new KeptModules(log, supply.cache, (digest) => {
-      const status = [...this.#lifecycle.states.policies.values()].find(({ contents }) =>
-        contents.has(digest),
-      );
-      if (status === undefined) return;
-      for (const { differing } of this.#listeners)
-        differing({ policy: status.id, drift: "module_differs" });
-    });
-  }
+  const kept = new KeptModules(log, supply.cache, (digest) => {
+    for (const { id, contents } of lifecycle.states.policies.values()) {
+      if (!contents.has(digest)) continue;
+      for (const { differing } of listeners) differing({ policy: id, drift: "module_differs" });
+      return;
+    }
+  });
 
-  /** Whether the running set differs from the log. */
-  get isBehind(): boolean {
-    return this.#failure !== null;
-  }
+  let status: PolicyStatus | null = null;
+  let snapshots: SnapshotHolder | null = null;
+  let reloads: Promise<unknown> = Promise.resolve();
+  let turn: Promise<unknown> = Promise.resolve();
+  let isWaiting = false;
+  let retry: NodeJS.Timeout | null = null;
+  let failure: string | null = null;
+  let isClosed = false;
 
-  /** For those who change policies over HTTP. */
-  get administration(): Pick<
-    PolicyAdministration,
-    "lifecycle" | "apply" | "content" | "simulate" | "files" | "suspended" | "differing"
-  > {
-    return {
-      lifecycle: this.#lifecycle,
-      apply: () => this.apply(),
-      content: (digest) => this.#content(digest),
-      simulate: (policy, digest) => this.#simulate(policy, digest),
-      files: () => this.#status?.files ?? new Map(),
-      differing: () => this.#kept.differing,
-      suspended: () => {
-        const policies = this.#snapshots?.current.decider.policies.policies ?? [];
-        return policies.flatMap(({ identity }) => {
-          return identity.slot === "candidate" && this.#suspended.has(identity.digest)
-            ? [identity]
-            : [];
-        });
-      },
-    };
-  }
-
-  listen(listener: PolicyListener): void {
-    this.#listeners.push(listener);
+  function listen(listener: PolicyListener): void {
+    listeners.push(listener);
     // A candidate that could not be loaded at the start.
-    if (this.#status !== null && this.#status.left.length > 0) listener.failed(this.#status.left);
+    if (status !== null && status.left.length > 0) listener.failed(status.left);
   }
 
   /**
@@ -150,27 +120,27 @@ export class ServedPolicies {
    * @throws {ContentUnusableError} for an enforced content whose bytes cannot be had. @throws
    * {StoreUnavailableError} @throws {ToolchainError}
    */
-  async start(): Promise<BuiltSnapshot> {
-    const prepared = await this.#prepare(compileConfiguration);
-    return prepared.ok ? await this.#install(prepared, "start") : prepared;
+  async function start(): Promise<BuiltSnapshot> {
+    const prepared = await prepare(compileConfiguration);
+    return prepared.ok ? await install(prepared, "start") : prepared;
   }
 
   /**
    * From now on the log is followed.
    *
-   * @param snapshots holds the snapshot of {@link start}. @returns ends it; waits for running work.
+   * @param holder of the snapshot of {@link start}. @returns ends it; waits for running work.
    */
-  async follow(snapshots: SnapshotHolder): Promise<() => Promise<void>> {
-    this.#snapshots = snapshots;
-    const unwatch = await this.#log.watch(() => this.#applySoon());
+  async function follow(holder: SnapshotHolder): Promise<() => Promise<void>> {
+    snapshots = holder;
+    const unwatch = await log.watch(applySoon);
     // Rows written between the start and the first read.
-    this.#applySoon();
-    this.#kept.verify(this.#lifecycle.states);
+    applySoon();
+    kept.verify(lifecycle.states);
     return async () => {
-      this.#isClosed = true;
+      isClosed = true;
       unwatch();
-      if (this.#retry !== null) clearTimeout(this.#retry);
-      await Promise.all([this.#reloads, this.#turn, this.#kept.close()]);
+      if (retry !== null) clearTimeout(retry);
+      await Promise.all([reloads, turn, kept.close()]);
     };
   }
 
@@ -178,14 +148,13 @@ export class ServedPolicies {
    * Reads the files again; swaps on success, keeps the running set on failure. @throws as {@link
    * start}.
    */
-  reload(): Promise<BuiltSnapshot> {
-    const reload = async (): Promise<BuiltSnapshot> => {
+  function reload(): Promise<BuiltSnapshot> {
+    const next = reloads.then(async () => {
       // Compiling takes seconds, and a promotion does not wait for it.
-      const prepared = await this.#prepare(compileOnThread);
-      return prepared.ok ? await this.#inTurn(() => this.#install(prepared, "reload")) : prepared;
-    };
-    const next = this.#reloads.then(reload);
-    this.#reloads = next.catch(() => undefined);
+      const prepared = await prepare(compileOnThread);
+      return prepared.ok ? await inTurn(() => install(prepared, "reload")) : prepared;
+    });
+    reloads = next.catch(() => undefined);
     return next;
   }
 
@@ -193,126 +162,144 @@ export class ServedPolicies {
    * Decides by the newest rows of the log from now on. @throws {ContentUnusableError} @throws
    * {StoreUnavailableError} and keeps the running set.
    */
-  apply(): Promise<void> {
-    return this.#inTurn(() => this.#apply());
+  function apply(): Promise<void> {
+    return inTurn(applyNewest);
   }
 
-  async #prepare(
+  async function prepare(
     compile: typeof compileConfiguration,
   ): Promise<Prepared | Extract<BuiltSnapshot, { ok: false }>> {
-    const read = await readGround(this.#supply, compile);
+    const read = await readGround(supply, compile);
     if (!read.ok) return read;
     const { ground } = read;
-    const known = await this.#lifecycle.refresh();
+    const known = await lifecycle.refresh();
     const contents = await keepFileContents(
-      this.#log,
+      log,
       known,
       ground.table,
       ground.compiled,
-      this.#supply.cache,
+      supply.cache,
     );
     return { ok: true, ground, contents };
   }
 
-  async #install(
+  async function install(
     { ground, contents }: Prepared,
     occasion: "start" | "reload",
   ): Promise<BuiltSnapshot> {
     const { table, modules, diagnostics, simulated, disabled } = ground;
-    const states = await this.#lifecycle.observe(contents, occasion, table.revision);
-    const { set, left } = await assembleSlots(modules, states, this.#kept, this.#suspended);
+    const states = await lifecycle.observe(contents, occasion, table.revision);
+    const { set, left } = await assembleSlots(modules, states, kept, suspended);
     const files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
-    const snapshot = snapshotOf(ground, set, this.#supply.pools);
-    this.#status = { ground, files, left };
-    this.#snapshots?.swap(snapshot);
-    this.#report(left);
-    if (this.#snapshots !== null) this.#kept.verify(states);
+    const snapshot = snapshotOf(ground, set, supply.pools);
+    status = { ground, files, left };
+    snapshots?.swap(snapshot);
+    report(left);
+    if (snapshots !== null) kept.verify(states);
     return {
       ok: true,
       snapshot,
-      drifts: driftsOf(states, files, this.#kept.differing),
+      drifts: driftsOf(states, files, kept.differing),
       diagnostics,
       simulated,
       disabled,
     };
   }
 
-  async #apply(): Promise<void> {
-    const states = await this.#lifecycle.refresh();
-    const [status, snapshots] = [this.#status, this.#snapshots];
-    if (status === null || snapshots === null || this.#isClosed) return;
+  async function applyNewest(): Promise<void> {
+    const states = await lifecycle.refresh();
+    if (status === null || snapshots === null || isClosed) return;
     const { id } = snapshots.current.decider.policies;
-    if (policySetId(slotsOf(states)) === id) return this.#report([]);
-    const { set, left } = await assembleSlots(
-      status.ground.modules,
-      states,
-      this.#kept,
-      this.#suspended,
-    );
-    this.#status = { ...status, left };
-    this.#kept.verify(states);
+    if (policySetId(slotsOf(states)) === id) return report([]);
+    const { set, left } = await assembleSlots(status.ground.modules, states, kept, suspended);
+    status = { ...status, left };
+    kept.verify(states);
     if (set.id !== id) {
-      snapshots.swap(snapshotOf(status.ground, set, this.#supply.pools));
-      for (const { swapped } of this.#listeners) swapped(set);
+      snapshots.swap(snapshotOf(status.ground, set, supply.pools));
+      for (const { swapped } of listeners) swapped(set);
     }
-    this.#report(left);
+    report(left);
   }
 
   /** One look for any number of rows that come at once. */
-  #applySoon() {
-    if (this.#isWaiting || this.#isClosed) return;
-    this.#isWaiting = true;
-    const apply = (): Promise<void> => {
+  function applySoon() {
+    if (isWaiting || isClosed) return;
+    isWaiting = true;
+    inTurn(() => {
       // Rows that come from now on are looked at once more.
-      this.#isWaiting = false;
-      return this.#apply();
-    };
-    // Its failure has been reported, and is tried again.
-    this.#inTurn(apply).catch(() => undefined);
+      isWaiting = false;
+      return applyNewest();
+      // Its failure has been reported, and is tried again.
+    }).catch(() => undefined);
   }
 
-  async #content(digest: string): Promise<KeptContent | null> {
-    const kept = await keptContent(this.#lifecycle.states, digest, this.#log);
-    if (kept === null) return null;
-    const { policy, moduleSha256 } = kept;
+  async function content(digest: string): Promise<KeptContent | null> {
+    const found = await keptContent(lifecycle.states, digest, log);
+    if (found === null) return null;
+    const { policy, moduleSha256 } = found;
     return { digest, moduleSha256, contract: policy.contract, sources: policy.sources };
   }
 
-  #simulate(policy: string, digest: string): ReturnType<PolicyAdministration["simulate"]> {
-    if (this.#status === null) throw new Error("policies: a simulation before the first snapshot");
-    const { table, assertions } = this.#status.ground;
-    const context = { table, assertions, states: this.#lifecycle.states, kept: this.#kept };
-    return simulatePromotionOf(this.#simulator, policy, digest, context);
+  function simulate(policy: string, digest: string): ReturnType<PolicyAdministration["simulate"]> {
+    if (status === null) throw new Error("policies: a simulation before the first snapshot");
+    const { table, assertions } = status.ground;
+    const context = { table, assertions, states: lifecycle.states, kept };
+    return simulatePromotionOf(simulator, policy, digest, context);
   }
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const attempt = async (): Promise<Result> => {
       try {
         return await work();
       } catch (error) {
-        this.#fail(error instanceof ContentUnusableError ? [error] : []);
+        fail(error instanceof ContentUnusableError ? [error] : []);
         throw error;
       }
     };
-    const next = this.#turn.then(attempt);
-    this.#turn = next.catch(() => undefined);
+    const next = turn.then(attempt);
+    turn = next.catch(() => undefined);
     return next;
   }
 
-  #report(left: readonly ContentUnusableError[]): void {
-    if (left.length > 0) return this.#fail(left);
-    if (this.#failure === null) return;
-    this.#failure = null;
-    for (const { recovered } of this.#listeners) recovered();
+  function report(left: readonly ContentUnusableError[]): void {
+    if (left.length > 0) return fail(left);
+    if (failure === null) return;
+    failure = null;
+    for (const { recovered } of listeners) recovered();
   }
 
-  #fail(contents: readonly ContentUnusableError[]) {
-    const failure = contents.map(({ message }) => message).join("\n");
-    if (failure !== this.#failure) for (const { failed } of this.#listeners) failed(contents);
-    this.#failure = failure;
-    if (this.#retry !== null) clearTimeout(this.#retry);
-    if (this.#isClosed) return;
-    this.#retry = setTimeout(() => this.#applySoon(), RETRY);
-    this.#retry.unref();
+  function fail(contents: readonly ContentUnusableError[]) {
+    const messages = contents.map(({ message }) => message).join("\n");
+    if (messages !== failure) for (const { failed } of listeners) failed(contents);
+    failure = messages;
+    if (retry !== null) clearTimeout(retry);
+    if (isClosed) return;
+    retry = setTimeout(applySoon, RETRY);
+    retry.unref();
   }
+
+  return {
+    listen,
+    start,
+    follow,
+    reload,
+    apply,
+    /** Whether the running set differs from the log. */
+    isBehind: () => failure !== null,
+    /** For those who change policies over HTTP. */
+    administration: {
+      lifecycle,
+      apply,
+      content,
+      simulate,
+      files: () => status?.files ?? new Map(),
+      differing: () => kept.differing,
+      suspended: () => {
+        const policies = snapshots?.current.decider.policies.policies ?? [];
+        return policies
+          .map(({ identity }) => identity)
+          .filter(({ slot, digest }) => slot === "candidate" && suspended.has(digest));
+      },
+    } satisfies Partial<PolicyAdministration>,
+  };
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import type { WorkloadIdentity } from "../../../src/canon/workload-identity.ts";
 import { readKeySet } from "../../../src/compile/resolve/workloads.ts";
-import { WorkloadTokens } from "../../../src/keys/workload-tokens.ts";
+import { createWorkloadTokens } from "../../../src/keys/workload-tokens.ts";
 import { mutatedText } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 
@@ -42,7 +42,7 @@ const SETS = [
   JSON.stringify({ keys: [await exportJWK(privateKey), { kty: "oct" }] }),
 ];
 
-const tokens = new WorkloadTokens(
+const tokens = createWorkloadTokens(
   () => Promise.resolve({ failure: "unreachable" }),
   Date.now,
   () => 0,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { exportJWK, generateKeyPair } from "jose";
 import { expect, it } from "vitest";
-import { IssuerRing, SigningKeys } from "../../../src/keys/tokens/issuer-ring.ts";
+import { createSigningKeys, openIssuerRing } from "../../../src/keys/tokens/issuer-ring.ts";
 import type { IssuerRecord, IssuerStore } from "../../../src/keys/key-store.ts";
 
 const { publicKey } = await generateKeyPair("EdDSA", { crv: "Ed25519" });
@@ -24,8 +24,7 @@ function silentStore() {
 
 it("finds an issuer that was published a moment ago, also just after anonymous callers have requested others", async () => {
   const { store } = silentStore();
-  const ring = new IssuerRing(store, Date.now);
-  await ring.open();
+  const ring = await openIssuerRing(store, Date.now);
   expect(await ring.find("nobody")).toBeNull();
   await store.publish({ kid: "new", publicKey: x, expiresAt: Date.now() + 60_000 });
   expect(await ring.find("new")).not.toBeNull();
@@ -34,8 +33,7 @@ it("finds an issuer that was published a moment ago, also just after anonymous c
 it("reads the store at most five times a second for anonymous callers, and never for a known one", async () => {
   const { store, reads } = silentStore();
   await store.publish({ kid: "known", publicKey: x, expiresAt: Date.now() + 60_000 });
-  const ring = new IssuerRing(store, Date.now);
-  await ring.open();
+  const ring = await openIssuerRing(store, Date.now);
   const before = reads();
   const end = performance.now() + 1_000;
   let requested = 0;
@@ -51,7 +49,7 @@ it("a key pair that could not be published is replaced by the next call, and kep
   const { store } = silentStore();
   let failures = 1;
   const published: string[] = [];
-  const keys = new SigningKeys(
+  const keys = createSigningKeys(
     {
       ...store,
       publish: (record) => {

@@ -10,7 +10,7 @@ import {
   type WorkloadRule,
 } from "../../../src/canon/workload-identity.ts";
 import { jsonFetcher } from "../../../src/dispatch/fetch-json.ts";
-import { ruleHolder, WorkloadTokens } from "../../../src/keys/workload-tokens.ts";
+import { createWorkloadTokens, ruleHolder } from "../../../src/keys/workload-tokens.ts";
 import { whenFileEnds } from "../../support/file-end.ts";
 import {
   forgedJwt,
@@ -54,7 +54,7 @@ function rulesOf(
 function judge() {
   const clock = { now: 0 };
   const failures: string[] = [];
-  const tokens = new WorkloadTokens(
+  const tokens = createWorkloadTokens(
     jsonFetcher(),
     Date.now,
     () => clock.now,
