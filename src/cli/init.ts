@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
+import { stringify } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
@@ -361,20 +362,7 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
     : [];
 }
 
-/** Text that needs no quotes in YAML. */
-const PLAIN = /^[A-Za-z_][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*$/;
-const NOT_TEXT: ReadonlySet<string> = new Set(["true", "false", "null", "yes", "no", "on", "off"]);
-
 /** A value in YAML's flow style, on one line: `{ bearer: { env: NAME } }`. */
-function flow(value: JsonValue): string {
-  if (Array.isArray(value))
-    return `[${value.map((item: JsonValue | undefined) => flow(item ?? null)).join(", ")}]`;
-  if (typeof value === "object" && value !== null) {
-    const members = Object.entries(value).map(
-      ([name, member]) => `${flow(name)}: ${flow(member ?? null)}`,
-    );
-    return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
-  }
-  if (typeof value !== "string") return String(value);
-  return PLAIN.test(value) && !NOT_TEXT.has(value) ? value : JSON.stringify(value);
+function flow(value: JsonValue) {
+  return stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trimEnd();
 }

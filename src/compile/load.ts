@@ -191,7 +191,7 @@ async function folderOutside(
 const LIBRARIES = "lib";
 
 /** Paths below the folder; `null` where there is no folder to read. */
-async function regoFiles(tree: FileTree, folder: string): Promise<readonly string[] | null> {
+export async function regoFiles(tree: FileTree, folder: string): Promise<readonly string[] | null> {
   const own = await tree.namesIn(folder);
   if (own === null) return null;
   const shared = (await tree.namesIn(posix.join(folder, LIBRARIES))) ?? [];

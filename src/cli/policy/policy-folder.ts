@@ -1,7 +1,8 @@
 import { isAbsolute, join, posix, resolve } from "node:path";
 
 import type { Source } from "../../canon/diagnostic.ts";
-import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
+import { directoryTree, UNREAD_SENTENCES, type UnreadText } from "../../compile/file-tree.ts";
+import { regoFiles } from "../../compile/load.ts";
 import { ToolchainError } from "../../policy/toolchain/protocol.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/command-line.ts";
@@ -9,12 +10,7 @@ import { shownPath } from "../terminal/command-line.ts";
 export const DEFAULT_DIRECTORY = "policies";
 
 /** The files of a policy folder. */
-export interface PolicyFolder {
-  /** Path for messages: relative and with `/` below the working directory; `.` for that itself. */
-  readonly shown: string;
-  /** Policies, tests and libraries, sorted by path; paths begin with `shown`. */
-  readonly sources: readonly Source[];
-}
+export type PolicyFolder = Awaited<ReturnType<typeof readPolicyFolder>>;
 
 /** @throws {UsageError} when the flag is empty. */
 export function directoryOf(
@@ -34,33 +30,35 @@ export function directoryOf(
  *
  * @throws {CommandError} when a file cannot be read: it would be neither checked nor tested.
  */
-export async function readPolicyFolder(io: CommandIo, flag: string): Promise<PolicyFolder> {
+export async function readPolicyFolder(io: CommandIo, flag: string) {
   const { path, shown } = directoryOf(io, flag);
   const outside = await linkOutside(io, path);
-  if (outside !== null) {
-    const { what, fix } = UNREAD_SENTENCES.outside;
-    throw new CommandError(`${shownPath(io.cwd, outside)}: ${what}; ${fix}`);
-  }
+  if (outside !== null) throw unread(shownPath(io.cwd, outside), { unread: "outside" });
   const tree = directoryTree(path);
-  const direct = await namesIn(tree, ".");
-  if (direct === null) {
+  const names = await regoFiles(tree, ".");
+  if (names === null) {
     throw new CommandError(
       `--dir: there is no folder ${shown}; name the folder of the policies, or create a policy: signalbox policy new ID`,
     );
   }
-  const shared = (await namesIn(tree, "lib")) ?? [];
-  const names = [...direct, ...shared.map((name) => `lib/${name}`)].toSorted();
   const sources: Source[] = [];
   for (const name of names) {
-    const shownName = posix.join(shown, name);
+    const file = posix.join(shown, name);
     const text = await tree.readText(name);
-    if (typeof text !== "string") {
-      const { what, fix } = UNREAD_SENTENCES[text.unread];
-      throw new CommandError(`${shownName}: ${what}; ${fix}`);
-    }
-    sources.push({ path: shownName, text });
+    if (typeof text !== "string") throw unread(file, text);
+    sources.push({ path: file, text });
   }
-  return { shown, sources };
+  return {
+    /** Path for messages: relative and with `/` below the working directory; `.` for that itself. */
+    shown,
+    /** Policies, tests and libraries, sorted by path; paths begin with `shown`. */
+    sources,
+  };
+}
+
+function unread(file: string, { unread: reason }: UnreadText) {
+  const { what, fix } = UNREAD_SENTENCES[reason];
+  return new CommandError(`${file}: ${what}; ${fix}`);
 }
 
 /**
@@ -73,12 +71,6 @@ async function linkOutside(io: CommandIo, path: string) {
   if (isBelow && (await here.leadsOut?.(".", path)) === true) return path;
   const libraries = join(path, "lib");
   return (await here.leadsOut?.(path, libraries)) === true ? libraries : null;
-}
-
-/** `null` where there is no folder to read. */
-async function namesIn(tree: FileTree, folder: string) {
-  const names = await tree.namesIn(folder);
-  return names?.filter((name) => name.endsWith(".rego") && !name.startsWith(".")) ?? null;
 }
 
 /** Turns a failure of the toolchain into an error for the user. */

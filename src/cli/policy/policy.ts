@@ -1,35 +1,35 @@
-import type { CommandIo } from "../terminal/command-io.ts";
+import type { Command, CommandIo } from "../terminal/command-io.ts";
 import { noSuchCommand, runCommand } from "../terminal/command-line.ts";
 
 interface Row {
   readonly name: string;
   readonly argument?: string;
   readonly summary: string;
-  readonly run: (argv: readonly string[], io: CommandIo) => Promise<number>;
+  /** Each loads its own modules: `new` need not wait for the compiler. */
+  readonly load: () => Promise<Command>;
 }
 
-/** Each loads its own modules: `new` need not wait for the compiler. */
 const OF_FILES: readonly Row[] = [
   {
     name: "new",
     argument: "ID",
     summary: "Writes an example policy with its tests.",
-    run: async (argv, io) => (await import("./new.ts")).newPolicy(argv, io),
+    load: async () => (await import("./new.ts")).newPolicy,
   },
   {
     name: "check",
     summary: "Compiles the policies and reports every problem.",
-    run: async (argv, io) => (await import("./files.ts")).checkPolicies(argv, io),
+    load: async () => (await import("./files.ts")).checkPolicies,
   },
   {
     name: "test",
     summary: "Runs the tests of the policies, and lists what they do not cover.",
-    run: async (argv, io) => (await import("./testing/test.ts")).testPolicies(argv, io),
+    load: async () => (await import("./testing/test.ts")).testPolicies,
   },
   {
     name: "fmt",
     summary: "Formats policies, tests and libraries.",
-    run: async (argv, io) => (await import("./files.ts")).formatPolicies(argv, io),
+    load: async () => (await import("./files.ts")).formatPolicies,
   },
 ];
 
@@ -37,7 +37,7 @@ const OF_A_STORE: readonly Row[] = [
   {
     name: "verify",
     summary: "Compiles all stored policies again and compares them with what the store keeps.",
-    run: async (argv, io) => (await import("./verify.ts")).verifyPolicies(argv, io),
+    load: async () => (await import("./verify.ts")).verifyPolicies,
   },
 ];
 
@@ -50,7 +50,7 @@ export async function policy(argv: readonly string[], io: CommandIo): Promise<nu
   const local = [...OF_FILES, ...OF_A_STORE];
   const rows = local.some((row) => row.name === name) ? local : [...local, ...(await ofAServer())];
   const row = rows.find((one) => one.name === name);
-  if (row !== undefined) return row.run(rest, io);
+  if (row !== undefined) return (await row.load())(rest, io);
   return runCommand(
     { name: "policy", help },
     name?.startsWith("-") === true ? argv : [],

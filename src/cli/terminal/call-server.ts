@@ -25,7 +25,7 @@ interface ServerCall {
   /** An entity tag with its quotation marks. */
   readonly ifMatch?: string;
   /** Timeout, milliseconds. Default: 10 s. */
-  readonly wait?: number;
+  readonly wait?: number | undefined;
   /**
    * Hint of the error if the call may have been carried out; for calls that change something.
    */

@@ -1,4 +1,4 @@
-import { UsageError, type Command, type CommandIo } from "../../terminal/command-io.ts";
+import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import {
   TABLE_FORMAT_HELP,
   flagCommand,
@@ -6,7 +6,7 @@ import {
   onlyArgument,
   wantsJson,
 } from "../../terminal/command-line.ts";
-import { DEFAULT_SERVER, PolicyServer } from "./policy-server.ts";
+import { DEFAULT_SERVER, policyServer, type PolicyServer } from "./policy-server.ts";
 
 /** One flag and its help. */
 interface Flag {
@@ -81,40 +81,28 @@ interface Call<Given extends Flags> {
   readonly io: CommandIo;
 }
 
-/** A command of the table, ready to run. */
-export interface LifecycleCommand {
-  readonly name: string;
-  /** ID, for a command that is about one policy. */
-  readonly argument: "ID" | "";
-  readonly summary: string;
-  readonly run: Command;
-}
-
-/** Makes the command that a row describes. */
-export function lifecycleCommand<const Given extends Flags>(
-  row: CommandRow<Given>,
-): LifecycleCommand {
+/** Makes the command that a row describes; `argument` is empty for one about all policies. */
+export function lifecycleCommand<const Given extends Flags>(row: CommandRow<Given>) {
   const { name, summary, ofAll = false } = row;
   const argument = ofAll ? "" : "ID";
   // The first spread decides the order of the help, the last one a format of the row's own.
   const flags: Flags = { ...row.flags, ...COMMON_FLAGS, ...row.flags };
   const help = () => helpOf(row, argument, flags);
-  return {
-    name,
-    summary,
-    argument,
-    run: flagCommand({ name: `policy ${name}`, help, flags }, async (given, io, positionals) => {
+  const command = flagCommand(
+    { name: `policy ${name}`, help, flags },
+    async (given, io, positionals) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
       const values = given as Values<Given>;
       const { server: address, format } = given;
-      const server = new PolicyServer(typeof address === "string" ? address : undefined, io);
+      const server = policyServer(typeof address === "string" ? address : undefined, io);
       if (ofAll) noArguments(positionals, "one policy is shown by: signalbox policy show");
       const id = ofAll ? "" : policyId(positionals);
       // Commands with other formats parse the flag themselves.
       const json = typeof format === "string" && wantsJson(format);
       await row.work({ id, values, json, server, io });
-    }),
-  };
+    },
+  );
+  return { name, summary, argument, load: () => Promise.resolve(command) };
 }
 
 function helpOf(

@@ -3,13 +3,7 @@ import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 import { printLines, jsonText, line, span, wholeLine, type Line } from "../../terminal/printing.ts";
 import { readValue } from "../../terminal/command-line.ts";
 import { NotNowError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import {
-  lifecycleCommand,
-  valueFlag,
-  type Flags,
-  type LifecycleCommand,
-  type Values,
-} from "./command.ts";
+import { lifecycleCommand, valueFlag, type Flags, type Values } from "./command.ts";
 import { enforcedText, missingTexts } from "./policy-lines.ts";
 import {
   contentText,
@@ -414,7 +408,7 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
 }
 
 /** The commands about the policies of a running server, in the order of the help. */
-export const LIFECYCLE_COMMANDS: readonly LifecycleCommand[] = [
+export const LIFECYCLE_COMMANDS = [
   listPolicies,
   showPolicy,
   diffPolicy,

@@ -269,118 +269,95 @@ interface Answered {
 }
 
 /**
- * The policies of a running server. Every method throws `CommandError` and `NotNowError` with
+ * The policies of a running server. Every function throws `CommandError` and `NotNowError` with
  * messages of the command line.
+ *
+ * @param flag the value of `--server`.
  */
-export class PolicyServer {
-  readonly #flag: string | undefined;
-  readonly #io: CommandIo;
-
-  /** @param flag the value of `--server`. */
-  constructor(flag: string | undefined, io: CommandIo) {
-    this.#flag = flag;
-    this.#io = io;
-  }
-
-  /** A command about a policy to paste; it names the server as this command line did. */
-  command(...argv: readonly string[]): string {
-    const flag = this.#flag === undefined ? [] : ["--server", this.#flag];
-    return explainCommand(["policy", ...argv, ...flag]);
-  }
-
-  #url(path: string): URL {
-    const named = this.#io.environment.SIGNALBOX_SERVER ?? "";
-    const address = this.#flag ?? (named === "" ? DEFAULT_SERVER : named);
-    return serverUrl(address, `${PATH}${path}`);
-  }
-
-  list(query: Readonly<Record<string, string>>): Promise<JsonObject> {
-    return this.#get("ID", "", query);
-  }
-
-  async policy(id: string): Promise<Answered> {
-    const json = await this.#get(id, `/${id}`, {});
-    return { view: parseView(json), json };
-  }
-
-  /** Something below a policy: `content`, `shadow`. */
-  below(id: string, name: string, query: Readonly<Record<string, string>>): Promise<JsonObject> {
-    return this.#get(id, `/${id}/${name}`, query);
-  }
-
-  /** All rows about a policy, oldest first, as the log has them. */
-  async *transitions(id: string): AsyncGenerator<JsonObject> {
-    for (let after = 0; ;) {
-      const answer = await this.below(id, "transitions", {
-        after: String(after),
-        limit: String(PAGE),
-      });
-      if (answer.object !== "list" || !Array.isArray(answer.data)) throw unreadableAnswer();
-      for (const row of objectsOf(answer, "data")) {
-        const position = numberOf(row, "position") ?? 0;
-        // Without the check, a server that repeats one page is read for ever.
-        if (position <= after || objectOf(row, "record") === null) throw unreadableAnswer();
-        after = position;
-        yield row;
-      }
-      if (answer.has_more !== true || answer.data.length === 0) return;
-    }
-  }
-
-  /** The server's own report on the promotion of a content. */
-  async simulation(id: string, digest: string): Promise<ServerReport> {
-    return serverReport(await this.#get(id, `/${id}/simulation`, { digest }, SIMULATION_WAIT));
-  }
-
-  /** @param etag where the change must meet the state that was looked at. */
-  async change(
-    id: string,
-    change: Change,
-    body: JsonObject,
-    etag: string | null,
-  ): Promise<Answered> {
-    const inDoubt = `the change may or may not have been made; check: signalbox policy show ${id}`;
-    const answer = await callServer({
-      url: this.#url(`/${id}/${change}`),
-      method: "POST",
-      key: serverKey(this.#io, "operations:manage"),
-      body,
-      ...(etag !== null && { ifMatch: etag }),
-      inDoubt,
-      // The server simulates the promotion before it takes an approval with a report.
-      ...(change === "approvals" && { wait: SIMULATION_WAIT }),
-    });
-    if (answer.status !== 200 && answer.status !== 201)
-      throw answerError(answer, PATH, id, " Nothing was done.");
-    try {
-      return { view: parseView(answer.body), json: answer.body ?? {} };
-    } catch {
-      throw new CommandError(
-        `--server: answered with ${answer.status}, but with no policy; ${inDoubt}`,
-      );
-    }
-  }
-
-  async #get(
+export function policyServer(flag: string | undefined, io: CommandIo) {
+  const urlOf = (path: string): URL => {
+    const named = io.environment.SIGNALBOX_SERVER ?? "";
+    return serverUrl(flag ?? (named === "" ? DEFAULT_SERVER : named), `${PATH}${path}`);
+  };
+  const get = async (
     policy: string,
     path: string,
     query: Readonly<Record<string, string>>,
     wait?: number,
-  ): Promise<JsonObject> {
-    const url = this.#url(path);
+  ): Promise<JsonObject> => {
+    const url = urlOf(path);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    const key = serverKey(this.#io, "governance:read or operations:manage");
-    const answer = await callServer({
-      url,
-      method: "GET",
-      key,
-      ...(wait !== undefined && { wait }),
-    });
+    const key = serverKey(io, "governance:read or operations:manage");
+    const answer = await callServer({ url, method: "GET", key, wait });
     if (answer.status !== 200) throw answerError(answer, PATH, policy);
     if (answer.body === null) throw unreadableAnswer();
     return answer.body;
-  }
+  };
+  /** Something below a policy: `content`, `shadow`. */
+  const below = (id: string, name: string, query: Readonly<Record<string, string>>) =>
+    get(id, `/${id}/${name}`, query);
+  return {
+    below,
+    /** A command about a policy to paste; it names the server as this command line did. */
+    command: (...argv: readonly string[]) =>
+      explainCommand(["policy", ...argv, ...(flag === undefined ? [] : ["--server", flag])]),
+    list: (query: Readonly<Record<string, string>>) => get("ID", "", query),
+    policy: async (id: string): Promise<Answered> => {
+      const json = await get(id, `/${id}`, {});
+      return { view: parseView(json), json };
+    },
+    /** All rows about a policy, oldest first, as the log has them. */
+    transitions: async (id: string) => {
+      const rows: JsonObject[] = [];
+      for (let after = 0; ;) {
+        const query = { after: String(after), limit: String(PAGE) };
+        const answer = await below(id, "transitions", query);
+        if (answer.object !== "list" || !Array.isArray(answer.data)) throw unreadableAnswer();
+        for (const row of objectsOf(answer, "data")) {
+          const position = numberOf(row, "position") ?? 0;
+          // Without the check, a server that repeats one page is read for ever.
+          if (position <= after || objectOf(row, "record") === null) throw unreadableAnswer();
+          after = position;
+          rows.push(row);
+        }
+        if (answer.has_more !== true || answer.data.length === 0) return rows;
+      }
+    },
+    /** The server's own report on the promotion of a content. */
+    simulation: async (id: string, digest: string) =>
+      serverReport(await get(id, `/${id}/simulation`, { digest }, SIMULATION_WAIT)),
+    /** @param etag where the change must meet the state that was looked at. */
+    change: async (
+      id: string,
+      change: Change,
+      body: JsonObject,
+      etag: string | null,
+    ): Promise<Answered> => {
+      const inDoubt = `the change may or may not have been made; check: signalbox policy show ${id}`;
+      const answer = await callServer({
+        url: urlOf(`/${id}/${change}`),
+        method: "POST",
+        key: serverKey(io, "operations:manage"),
+        body,
+        ...(etag !== null && { ifMatch: etag }),
+        inDoubt,
+        // The server simulates the promotion before it takes an approval with a report.
+        ...(change === "approvals" && { wait: SIMULATION_WAIT }),
+      });
+      if (answer.status !== 200 && answer.status !== 201)
+        throw answerError(answer, PATH, id, " Nothing was done.");
+      try {
+        return { view: parseView(answer.body), json: answer.body ?? {} };
+      } catch {
+        throw new CommandError(
+          `--server: answered with ${answer.status}, but with no policy; ${inDoubt}`,
+        );
+      }
+    },
+  };
 }
+
+export type PolicyServer = ReturnType<typeof policyServer>;
 
 /** A policy as a server shows it. Its texts are safe for a terminal; `etag` is the server's own. */
 export type PolicyView = Answer<typeof POLICY>;

@@ -182,7 +182,7 @@ with its key and the shadow figures at that time.`,
   flags: {},
   json: "the rows of the log, each with its position and hash; signalbox evidence verify checks the whole chain.",
   work: async ({ id, json, server, io }) => {
-    const rows = await Array.fromAsync(server.transitions(id));
+    const rows = await server.transitions(id);
     if (json) return io.stdout(jsonText(rows));
     io.stdout(
       rows.length === 0
