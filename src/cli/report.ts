@@ -76,17 +76,6 @@ function readMonth(text: string): Period {
   return { name: text, from, until: next.setUTCMonth(next.getUTCMonth() + 1) };
 }
 
-/** One content of a policy while it was enforced. */
-interface Enforcement {
-  readonly policy: string;
-  readonly content: ContentReference;
-  readonly since: number;
-  readonly by: Actor | null;
-  readonly approvals: readonly Approval[];
-  /** `null`: still enforced. */
-  until: number | null;
-}
-
 async function sectionsOf(store: Store, period: Period) {
   const records: PolicyRecord[] = [];
   for await (const row of walkPolicyLog(store.policyLog)) {
@@ -156,32 +145,25 @@ const headSentence = (log: string, { position, hash }: ChainLink): Block => ({
   text: [`${log}: position ${position}, `, name(hash), "."],
 });
 
-/** Periods of enforcement, oldest first. */
-function enforcements(records: readonly PolicyRecord[]): readonly Enforcement[] {
-  const all: Enforcement[] = [];
-  const current = new Map<string, Enforcement>();
-  const replace = (
-    next: Omit<Enforcement, "until" | "content"> & { content: ContentReference | null },
-  ) => {
-    const before = current.get(next.policy);
-    if (before !== undefined) before.until = next.since;
-    current.delete(next.policy);
-    // After the promotion of a removal nothing is enforced.
-    if (next.content === null || next.content.module === null) return;
-    const enforced = { ...next, content: next.content, until: null };
-    current.set(next.policy, enforced);
-    all.push(enforced);
-  };
-  for (const record of records) {
+type Enforcement = ReturnType<typeof enforcements>[number];
+
+/** Contents while they were enforced, oldest first. `until` is `null`: still enforced. */
+function enforcements(records: readonly PolicyRecord[]) {
+  const changes = records.flatMap((record) => {
     const { policy, at: since } = record;
-    if (record.kind === "observed" && record.slot === "enforced")
-      replace({ policy, content: record, since, by: null, approvals: [] });
-    else if (record.kind === "promoted")
-      replace({ policy, content: record.to, since, by: record.by, approvals: record.approvals });
-    else if (record.kind === "rolled_back")
-      replace({ policy, content: record.to, since, by: record.by, approvals: [] });
-  }
-  return all;
+    const isFirst = record.kind === "observed" && record.slot === "enforced";
+    if (!isFirst && !("to" in record)) return [];
+    const content: ContentReference | null = "to" in record ? record.to : record;
+    const approvals = record.kind === "promoted" ? record.approvals : [];
+    return [{ policy, since, content, by: "by" in record ? record.by : null, approvals }];
+  });
+  return changes.flatMap((change, index) => {
+    const { content, policy } = change;
+    const next = changes.slice(index + 1).find((one) => one.policy === policy);
+    // After the promotion of a removal nothing is enforced.
+    const isRemoval = content === null || content.module === null;
+    return isRemoval ? [] : [{ ...change, content, until: next?.since ?? null }];
+  });
 }
 
 async function enforcementCells(log: PolicyLogStore, one: Enforcement) {

@@ -53,7 +53,9 @@ describe("signalbox policy diff", () => {
       "eu-residency: r1 (1a1a1a1a) → r2 (2b2b2b2b)
 
       Contract
-        ~ constraint processed_in_eu: effect filter → gate; new reason NOT_EU; no reason REGION_NOT_IN_EU any more
+        ~ constraint processed_in_eu: filter → gate
+        - reason REGION_NOT_IN_EU of processed_in_eu: no. 1
+        + reason NOT_EU of processed_in_eu: no. 1
 
       Rules
       --- /dev/null
@@ -83,7 +85,7 @@ describe("signalbox policy diff", () => {
     });
     const gone = (await ending.run(["diff", "eu-residency"])).stdout;
     expect(gone).toContain("r1 (1a1a1a1a) → r3 (edededed), the policy's removal\n");
-    expect(gone).toContain("  - constraint processed_in_eu (filter): REGION_NOT_IN_EU\n");
+    expect(gone).toContain("  - constraint processed_in_eu: filter\n");
     expect(gone).toContain("+++ /dev/null\n@@ -1,7 +0,0 @@\n-package policies.eu_residency\n");
     const first = await fakeServer({
       [GET]: { body: view({ enforced: null }) },
@@ -128,10 +130,9 @@ describe("signalbox policy diff", () => {
     );
     expect(said).toMatchObject({ from: from.body, to: after.body });
     expect(said.contract).toEqual([
-      {
-        mark: "~",
-        text: "constraint processed_in_eu: effect filter → gate; new reason NOT_EU; no reason REGION_NOT_IN_EU any more",
-      },
+      { mark: "~", text: "constraint processed_in_eu: filter → gate" },
+      { mark: "-", text: "reason REGION_NOT_IN_EU of processed_in_eu: no. 1" },
+      { mark: "+", text: "reason NOT_EU of processed_in_eu: no. 1" },
     ]);
     expect(said.patch).toContain('-regions := {"eu"}\n+regions := {"eu", "eu-west"}\n');
   });
@@ -179,31 +180,31 @@ describe("contracts", () => {
       "a new constraint",
       { constraints: [] },
       { constraints: [constraint("a")] },
-      ["+ constraint a (gate): A"],
+      ["+ constraint a: gate", "+ reason A of a: no. 1"],
     ],
     [
       "one that is gone",
       { constraints: [constraint("a")] },
       { constraints: [] },
-      ["- constraint a (gate): A"],
+      ["- constraint a: gate", "- reason A of a: no. 1"],
     ],
     [
       "an effect",
       { constraints: [constraint("a", "filter")] },
       { constraints: [constraint("a", "require_all")] },
-      ["~ constraint a: effect filter → require all"],
+      ["~ constraint a: filter → require_all"],
     ],
     [
       "reasons",
       { constraints: [constraint("a", "gate", ["A", "B"])] },
       { constraints: [constraint("a", "gate", ["B", "C"])] },
-      ["~ constraint a: new reason C; no reason A any more"],
+      ["- reason A of a: no. 1", "~ reason B of a: no. 2 → no. 1", "+ reason C of a: no. 2"],
     ],
     [
       "the reason that speaks for the others",
       { constraints: [constraint("a", "gate", ["A", "B"])] },
       { constraints: [constraint("a", "gate", ["B", "A"])] },
-      ["~ constraint a: reasons in another order: B, A"],
+      ["~ reason A of a: no. 1 → no. 2", "~ reason B of a: no. 2 → no. 1"],
     ],
     [
       "obligations",
@@ -219,19 +220,19 @@ describe("contracts", () => {
       "operations",
       { operations: ["a", "b"] },
       { operations: ["b", "c"] },
-      ["+ operation c", "- operation a"],
+      ["- operation a", "+ operation c"],
     ],
     [
       "whose it is",
       { owners: ["a"], title: "x" },
       { owners: ["b"], title: "y" },
-      ["~ title: x → y", "+ owner b", "- owner a"],
+      ["~ title: x → y", "- owner a", "+ owner b"],
     ],
     [
       "a member that a newer server adds",
       { constraints: [{ ...constraint("a"), weight: 1 }] },
       { constraints: [{ ...constraint("a"), weight: 2 }] },
-      ["~ constraint a: changed"],
+      ["~ constraint a: gate 1 → gate 2"],
     ],
   ])("differ in %s", (_name, from, to, changes) => {
     expect(contractChanges(from, to).map(({ mark, text }) => `${mark} ${text}`)).toEqual(changes);

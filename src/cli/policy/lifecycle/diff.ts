@@ -1,12 +1,6 @@
-import { type JsonObject, canonicalJson } from "../../../canon/json.ts";
-import { POLICY_CONTENT } from "../../../http/contract/policy-answers.ts";
-import {
-  objectOf,
-  objectsOf,
-  readAnswer,
-  textOf,
-  type Answer,
-} from "../../terminal/call-server.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import type { POLICY_CONTENT } from "../../../http/contract/policy-answers.ts";
+import { objectOf, objectsOf, stringsOf, textOf, type Answer } from "../../terminal/call-server.ts";
 import {
   printLines,
   jsonText,
@@ -28,11 +22,6 @@ interface Side extends SourceSide {
   /** `null`: there are no rules. */
   readonly contract: JsonObject | null;
 }
-
-const CONTRACT = POLICY_CONTENT.properties.contract;
-type Contract = NonNullable<Answer<typeof CONTRACT>>;
-type Constraint = Contract["constraints"][number];
-type Obligation = Contract["obligations"][number];
 
 export const diffPolicy = lifecycleCommand({
   name: "diff",
@@ -184,101 +173,47 @@ function markedSpan(text: string) {
   return span(text, ...[STYLES[text.charAt(0)] ?? []].flat());
 }
 
-/** A change of a contract: `+` added, `-` removed, `~` changed. */
-interface ContractChange {
-  readonly mark: "+" | "-" | "~";
-  readonly text: string;
-}
-
 /**
- * Differences of two contracts. `null`: the side has no rules, before the first content or after a
- * removal.
+ * Differences of two contracts: `+` added, `-` removed, `~` changed. `null`: the side has no rules,
+ * before the first content or after a removal.
  */
-export function contractChanges(
-  from: JsonObject | null,
-  to: JsonObject | null,
-): readonly ContractChange[] {
-  const [before, after] = [readAnswer(CONTRACT, from), readAnswer(CONTRACT, to)];
-  const { constraints, obligations } = CONTRACT.properties;
-  const isRetitled = before !== null && after !== null && before.title !== after.title;
-  return [
-    ...listChanges("constraint", from, to, (one, other) => {
-      const constraint = readAnswer(constraints.items, one);
-      return other === undefined
-        ? constraintText(constraint)
-        : constraintChanges(constraint, readAnswer(constraints.items, other));
-    }),
-    ...listChanges("obligation", from, to, (one, other) => {
-      const obligation = readAnswer(obligations.items, one);
-      if (other === undefined) return obligationText(obligation);
-      const { kind, value } = readAnswer(obligations.items, other);
-      return `${obligation.kind} ${obligation.value} → ${kind} ${value}`;
-    }),
-    ...valueListChanges("operation", before?.operations, after?.operations),
-    ...(isRetitled
-      ? [{ mark: "~", text: `title: ${before.title} → ${after.title}` } satisfies ContractChange]
-      : []),
-    ...valueListChanges("owner", before?.owners, after?.owners),
-  ];
-}
-
-/**
- * Changes of named items, by all of their members: a newer server may have others.
- *
- * @param describe one item, or the difference of two of one name.
- */
-function listChanges(
-  kind: "constraint" | "obligation",
-  from: JsonObject | null,
-  to: JsonObject | null,
-  describe: (one: JsonObject, other?: JsonObject) => string,
-): readonly ContractChange[] {
-  const [before, after] = [from, to].map(
-    (contract) =>
-      new Map(objectsOf(contract, `${kind}s`).map((item) => [textOf(item, "name"), item])),
-  );
-  const names = [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].toSorted();
-  return names.flatMap((name): readonly ContractChange[] => {
-    const [old, young] = [before?.get(name), after?.get(name)];
-    if (old === undefined)
-      return young === undefined ? [] : [{ mark: "+", text: `${kind} ${describe(young)}` }];
-    if (young === undefined) return [{ mark: "-", text: `${kind} ${describe(old)}` }];
-    if (canonicalJson(old) === canonicalJson(young)) return [];
-    return [{ mark: "~", text: `${kind} ${name}: ${describe(old, young) || "changed"}` }];
+export function contractChanges(from: JsonObject | null, to: JsonObject | null) {
+  const [before, after] = [declarationsOf(from), declarationsOf(to)];
+  return [...new Map([...before, ...after]).keys()].flatMap((name) => {
+    const [old, young] = [before.get(name), after.get(name)];
+    if (old === young) return [];
+    const mark = old === undefined ? "+" : young === undefined ? "-" : "~";
+    const values = [old, young].filter(Boolean).join(" → ");
+    return [{ mark, text: values === "" ? name : `${name}: ${values}` }];
   });
 }
 
-export function constraintText({ name, effect, reasons }: Constraint): string {
-  return `${name} (${effect.replaceAll("_", " ")}): ${reasons.join(", ")}`;
-}
-
-function constraintChanges(before: Constraint, after: Constraint): string {
-  const [old, young] = [before.reasons, after.reasons];
-  const gained = young.filter((value) => !old.includes(value));
-  const lost = old.filter((value) => !young.includes(value));
-  // A constraint that fails without a reason gets the first of the list.
-  const isReordered = gained.length === 0 && lost.length === 0 && old.join() !== young.join();
-  const effects = [before, after].map(({ effect }) => effect.replaceAll("_", " "));
-  return [
-    ...(effects[0] === effects[1] ? [] : [`effect ${effects.join(" → ")}`]),
-    ...gained.map((value) => `new reason ${value}`),
-    ...lost.map((value) => `no reason ${value} any more`),
-    ...(isReordered ? [`reasons in another order: ${young.join(", ")}`] : []),
-  ].join("; ");
-}
-
-export function obligationText({ name, kind, value }: Obligation): string {
-  return `${name}: ${kind} ${value}`;
-}
-
-function valueListChanges(
-  kind: string,
-  before: readonly string[] = [],
-  after: readonly string[] = [],
-): readonly ContractChange[] {
-  const changes = (mark: "+" | "-", values: readonly string[], others: readonly string[]) =>
-    values
-      .filter((value) => !others.includes(value))
-      .map((value) => ({ mark, text: `${kind} ${value}` }));
-  return [...changes("+", after, before), ...changes("-", before, after)];
+/**
+ * Declarations of a contract by name, with all of their members: a newer server may have others. A
+ * constraint that fails without a reason gets its first one, so their order counts.
+ */
+function declarationsOf(contract: JsonObject | null): ReadonlyMap<string, string> {
+  if (contract === null) return new Map();
+  const constraints = objectsOf(contract, "constraints");
+  const items = (kind: string, all: readonly JsonObject[]) =>
+    all.map((item) => {
+      const facts = Object.keys(item).filter((member) => member !== "name" && member !== "reasons");
+      const text = facts.map((fact) => textOf(item, fact)).join(" ");
+      return [`${kind} ${textOf(item, "name")}`, text] as const;
+    });
+  const names = (kind: string) =>
+    stringsOf(contract, `${kind}s`).map((name) => [`${kind} ${name}`, ""] as const);
+  return new Map([
+    ...items("constraint", constraints),
+    ...constraints.flatMap((one) =>
+      stringsOf(one, "reasons").map(
+        (reason, index) =>
+          [`reason ${reason} of ${textOf(one, "name")}`, `no. ${index + 1}`] as const,
+      ),
+    ),
+    ...items("obligation", objectsOf(contract, "obligations")),
+    ...names("operation"),
+    ["title", textOf(contract, "title")],
+    ...names("owner"),
+  ]);
 }

@@ -2,7 +2,6 @@ import { formatTime, readTime } from "../../../canon/rfc3339.ts";
 import { REQUIREMENT_SETTINGS } from "../../../http/contract/policy-answers.ts";
 import { DRIFT_SENTENCES } from "../../../lifecycle/observe.ts";
 import { REQUIREMENTS } from "../../../lifecycle/lifecycle.ts";
-import { constraintText, obligationText } from "./diff.ts";
 import {
   contentText,
   shortDigest,
@@ -176,8 +175,12 @@ function slotLines(title: string, slot: SlotView | null): readonly Line[] {
   return section(`${title}: ${contentText(slot)}${removal}${slot.held ? ", held" : ""}`, [
     ...fact("digest", slot.digest),
     ...fact("since", `${instantText(slot.since)}, first seen ${instantText(slot.first_seen)}`),
-    ...slot.constraints.flatMap((constraint) => fact("constraint", constraintText(constraint))),
-    ...slot.obligations.flatMap((obligation) => fact("obligation", obligationText(obligation))),
+    ...slot.constraints.flatMap(({ name, effect, reasons }) =>
+      fact("constraint", `${name} (${effect.replaceAll("_", " ")}): ${reasons.join(", ")}`),
+    ),
+    ...slot.obligations.flatMap(({ name, kind, value }) =>
+      fact("obligation", `${name}: ${kind} ${value}`),
+    ),
     ...fact("operations", slot.operations.join(", ")),
   ]);
 }
