@@ -1,7 +1,6 @@
 import { readGrouping } from "../governance/increments.ts";
 import type {
   Actor,
-  Approval,
   ContentReference,
   PolicyLogStore,
   PolicyRecord,

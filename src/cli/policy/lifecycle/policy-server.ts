@@ -187,61 +187,51 @@ function sha256Of(text: string | Uint8Array) {
  * positions in files, warnings and evidence are not compared: they depend on where a report was made.
  */
 export function reportDifferences(left: JsonObject, right: JsonObject): readonly string[] {
-  return RESPECTS.flatMap(([name, of]) =>
-    canonicalJson(of(left)) === canonicalJson(of(right)) ? [] : [name],
-  );
+  return Object.entries(COMPARED).flatMap(([part, paths]) => {
+    const [one, other] = [left, right].map((report) => {
+      const base = objectsOf(objectOf(report, "base"), "policies");
+      const enforced = base.filter(({ slot }) => slot === "enforced");
+      return canonicalJson(paths.map((path) => valueAt({ ...report, enforced }, path.split("."))));
+    });
+    return one === other ? [] : [part];
+  });
 }
 
-const RESPECTS: readonly (readonly [string, (report: JsonObject) => JsonValue])[] = [
-  ["the table of its base", ({ base }) => pick(base, ["table_revision"])],
-  ["the table of its head", ({ head }) => pick(head, ["table_revision"])],
-  ["the enforced policies of its base", enforcedDigests],
-  ["the promoted policies", (report) => pick(report, ["promoted_policies"])],
-  ["whether every class was decided", (report) => pick(report, ["complete"])],
-  ["the assertions", comparedAssertions],
-  ["the changes", comparedChanges],
+const pathsBelow = (member: string, names: readonly string[]) =>
+  names.map((name) => `${member}.${name}`);
+
+const DATA_PATH = ["workspace", "operation", "provider", "region", "routes"];
+const CHANGES = [
+  ...["access", "changed_classes", "changed_shapes", "kinds"],
+  ...pathsBelow("groups", ["id", "kinds", "classes", "shapes", "base", "head"]),
+  ...pathsBelow("new_data_paths", DATA_PATH),
+  ...pathsBelow("lost_data_paths", DATA_PATH),
 ];
 
-function enforcedDigests(report: JsonObject): JsonValue {
-  const policies = objectsOf(objectOf(report, "base"), "policies").filter(
-    ({ slot }) => slot === "enforced",
-  );
-  return pick(policies, ["id", "digest"]);
-}
+/** Paths in a report by the part of it that messages name; `enforced` are policies of its base. */
+const COMPARED = {
+  "the table of its base": ["base.table_revision"],
+  "the table of its head": ["head.table_revision"],
+  "the enforced policies of its base": pathsBelow("enforced", ["id", "digest"]),
+  "the promoted policies": ["promoted_policies"],
+  "whether every class was decided": ["complete"],
+  "the assertions": [
+    ...pathsBelow("assertions.results", ["id", "kind", "status", "view", "classes", "violations"]),
+    ...pathsBelow("assertions.coverage", ["what", "covered", "of", "required", "status"]),
+  ],
+  "the changes": [
+    ...pathsBelow("space", ["classes", "shapes"]),
+    ...pathsBelow("declared", CHANGES),
+    ...pathsBelow("promoted", CHANGES),
+  ],
+};
 
-function comparedAssertions({ assertions }: JsonObject): JsonValue {
-  if (!isJsonObject(assertions)) return null;
-  const { results = [], coverage = [] } = assertions;
-  return [
-    pick(results, ["id", "kind", "status", "view", "classes", "violations"]),
-    pick(coverage, ["what", "covered", "of", "required", "status"]),
-  ];
-}
-
-function comparedChanges({ space, declared, promoted }: JsonObject): JsonValue {
-  return [pick(space, ["classes", "shapes"]), comparison(declared), comparison(promoted)];
-}
-
-function comparison(found: JsonValue | undefined): JsonValue {
-  const {
-    groups,
-    new_data_paths: gained,
-    lost_data_paths: lost,
-  } = isJsonObject(found) ? found : {};
-  const path = ["workspace", "operation", "provider", "region", "routes"];
-  return [
-    pick(found, ["access", "changed_classes", "changed_shapes", "kinds"]),
-    pick(groups, ["id", "kinds", "classes", "shapes", "base", "head"]),
-    pick(gained, path),
-    pick(lost, path),
-  ];
-}
-
-/** Members of an object, or of each object of a list; `null` for absent ones. */
-function pick(value: JsonValue | undefined, names: readonly string[]): JsonValue {
-  if (Array.isArray(value)) return value.map((one: JsonValue) => pick(one, names));
-  const object = isJsonObject(value) ? value : {};
-  return Object.fromEntries(names.map((name) => [name, object[name] ?? null]));
+/** The value at a path, or the values of all items of lists on it; `null` for an absent one. */
+function valueAt(value: JsonValue | undefined, path: readonly string[]): JsonValue {
+  const [name, ...rest] = path;
+  if (name === undefined) return value ?? null;
+  if (Array.isArray(value)) return value.map((one: JsonValue) => valueAt(one, path));
+  return isJsonObject(value) ? valueAt(value[name], rest) : null;
 }
 
 /** Below the server's address. */
