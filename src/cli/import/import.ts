@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { posix, resolve } from "node:path";
 import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
 import { quote } from "../../compile/authored/literal-secrets.ts";
@@ -164,14 +163,6 @@ async function write({ files, result }: Imported, out: string, io: CommandIo, js
   const rows = [...files, [REPORT, formatImportMarkdown(result)] as const].map(([name, text]) =>
     fileBelow({ path, shown }, name, text),
   );
-  const present = rows.filter((row) => existsSync(row.path)).map((row) => row.shown);
-  if (present.length > 0) {
-    const kept =
-      present.length === 1
-        ? "exists already and is left as it is"
-        : "exist already and are left as they are";
-    throw new CommandError(`${present.join(", ")}: ${kept}; choose another folder with --out`);
-  }
   await createFiles(rows);
   if (json) {
     io.stdout(formatImportJson(result));

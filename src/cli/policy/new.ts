@@ -91,7 +91,7 @@ const LONGEST_TITLE = 200;
 
 /** A line feed in the title would end the METADATA comment. */
 function readTitle(value: string | undefined, effect: ConstraintEffect): string {
-  if (value === undefined) return exampleTitle(effect);
+  if (value === undefined) return TEMPLATES[effect].title;
   const title = value.trim();
   if (
     title === "" ||
@@ -199,11 +199,6 @@ test_unknown_environment_has_a_reason_of_its_own if {
   require_all: { ...RETENTION, title: "The primary and all fallbacks keep no requests" },
   filter: { ...RETENTION, title: "Endpoints that keep what they are sent are left out" },
 };
-
-/** Default title of a new policy: the requirement of its example. */
-export function exampleTitle(effect: ConstraintEffect): string {
-  return TEMPLATES[effect].title;
-}
 
 /**
  * Both texts of a new policy. Only the title may hold any character of one line; the rest must be

@@ -105,9 +105,7 @@ describe("signalbox import", () => {
     source("mine\n", "IMPORT.md");
     const { code, stderr } = await run("litellm", "config.yaml");
     expect(code).toBe(1);
-    expect(stderr).toContain(
-      "routes.yaml, IMPORT.md: exist already and are left as they are; choose another folder with --out",
-    );
+    expect(stderr).toContain("exists already and is left as it is; choose another name or folder");
     expect(readdirSync(folder).toSorted()).toEqual(["IMPORT.md", "config.yaml", "routes.yaml"]);
     expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toBe("mine\n");
   });

@@ -121,10 +121,10 @@ const LONGEST = 2_000;
 
 /** Differences by package; `patch` is `null` for modules that are too large to compare. */
 export function sourceDiff(from: SourceSide, to: SourceSide) {
-  const before = new Map(from.modules.map((module) => [module.package, module.source]));
-  const after = new Map(to.modules.map((module) => [module.package, module.source]));
-  const packages = [...new Set([...before.keys(), ...after.keys()])].toSorted();
-  return packages.flatMap((name) => {
+  const sourcesOf = ({ modules }: SourceSide) =>
+    new Map(modules.map((module) => [module.package, module.source]));
+  const [before, after] = [sourcesOf(from), sourcesOf(to)];
+  return [...new Map([...before, ...after]).keys()].toSorted().flatMap((name) => {
     const [old, young] = [before.get(name), after.get(name)];
     if (old === young) return [];
     const oldName = old === undefined ? "/dev/null" : `${name} ${from.name}`;

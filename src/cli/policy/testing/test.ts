@@ -150,8 +150,9 @@ async function run(options: TestOptions, io: CommandIo) {
     report(null, errors);
     return EXIT.failed;
   }
-  const subject = { policies: compiled.policies, sources: folder.sources };
-  const tested = await usingToolchain(() => runWithin(due, options, subject, cache));
+  const tested = await usingToolchain(() =>
+    runWithin(due, options, compiled.policies, folder.sources, cache),
+  );
   const result = matching(tested, options.run);
   if (result.policies.every(({ tests }) => tests.length === 0)) {
     throw new CommandError(
@@ -174,17 +175,16 @@ async function run(options: TestOptions, io: CommandIo) {
 async function runWithin(
   due: number,
   { coverage, timeout }: TestOptions,
-  subject: TestSubject,
+  policies: readonly CompiledPolicy[],
+  sources: readonly Source[],
   cache: CompileCache | null,
-): Promise<TestRun> {
+) {
   const timeLimit = Math.max(1, due - performance.now());
   try {
-    return await runTests(subject, createToolchain({ cache, timeLimit }), coverage);
+    return await runTests(policies, sources, createToolchain({ cache, timeLimit }), coverage);
   } catch (error) {
     if (!(error instanceof ToolchainError) || error.code !== "TOOLCHAIN_TIMEOUT") throw error;
-    const files = subject.sources
-      .map(({ path }) => path)
-      .filter((path) => path.endsWith("_test.rego"));
+    const files = sources.map(({ path }) => path).filter((path) => path.endsWith("_test.rego"));
     throw new CommandError(
       `--timeout: the tests did not end within ${timeout / 1000} s, so there are no results. One of these files has a test that takes too long or never ends: ${files.join(", ")}. Move files away to find it, or give more time.`,
     );
@@ -257,34 +257,29 @@ function failureOf(test: PolicyTest) {
   return [{ severity: "error" as const, code, message, file, line, column, hint }];
 }
 
-/** Policies that compile, with all sources of their folder. */
-export interface TestSubject {
-  readonly policies: readonly CompiledPolicy[];
-  readonly sources: readonly Source[];
-}
-
 /**
  * Runs every test once. Coverage takes a second run at the same time, with instrumented policies;
  * results and lines come from the first run.
  *
  * @throws {CommandError} when the tests cannot be run, or have other results with instrumentation.
  */
-export async function runTests(
-  subject: TestSubject,
+async function runTests(
+  compiled: readonly CompiledPolicy[],
+  given: readonly Source[],
   toolchain: Toolchain,
   coverage: boolean,
 ): Promise<TestRun> {
   const started = performance.now();
-  const { files } = classifySources(subject.sources);
+  const { files } = classifySources(given);
   const sources = files.map(({ source }) => source);
   const [response, watched] = await Promise.all([
     runOnce(sources, toolchain),
-    coverage ? runWatched(subject.policies, files, toolchain) : null,
+    coverage ? runWatched(compiled, files, toolchain) : null,
   ]);
   const policies = groupTests(response.results, files);
   return {
     policies,
-    coverage: watched === null ? null : coverageOf(subject.policies, policies, response, watched),
+    coverage: watched === null ? null : coverageOf(compiled, policies, response, watched),
     milliseconds: performance.now() - started,
   };
 }
