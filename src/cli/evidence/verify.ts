@@ -99,8 +99,24 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
       (await verifyRows(verifier, walkLog(log, from.position))) ??
       (await verifyOpen(verifier, log));
     const missing = await log.missing();
-    if (fault === null && missing.length === 0)
-      return verifiedLog(from, verifier, anchors, { noted, server });
+    if (fault === null && missing.length === 0) {
+      const { head, rows, running } = verifier;
+      const begins =
+        from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
+      const links = anchors.map(formatLink);
+      return provenLog(
+        [
+          `verified ${rows} rows ${begins}`,
+          `without an outcome yet: ${running}`,
+          ...anchors.map(
+            ({ at }, index) => `anchor ${links[index]} of ${new Date(at).toISOString()}`,
+          ),
+          `head ${formatLink(head)}`,
+        ],
+        { rows, begins_after: from.position, running, anchors: links },
+        { head, noted, flag: "--anchor", server },
+      );
+    }
     const wasPruned = fault?.cause === "gap" && (await startOf(log)).from.position > from.position;
     if (!wasPruned || attempt === RESTARTS) {
       const ends = fault?.cause === "end" ? describeCutEnd(verifier.head, remembered) : null;
@@ -162,42 +178,16 @@ function checkNoted(
   return null;
 }
 
-function verifiedLog(
-  from: ChainLink,
-  verifier: ChainVerifier,
-  anchors: readonly EvidenceAnchor[],
-  noted: Pick<Parameters<typeof provenLog>[2], "noted" | "server">,
-): Verified {
-  const { head, rows, running } = verifier;
-  const begins =
-    from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
-  return provenLog(
-    [
-      `verified ${rows} rows ${begins}`,
-      `without an outcome yet: ${running}`,
-      ...anchors.map(
-        (anchor) => `anchor ${formatLink(anchor)} of ${new Date(anchor.at).toISOString()}`,
-      ),
-      `head ${formatLink(head)}`,
-    ],
-    { rows, begins_after: from.position, running, anchors: anchors.map(formatLink) },
-    { head, flag: "--anchor", ...noted },
-  );
-}
-
-/** Positions that were noted elsewhere, in the log of requests and in that of policies. */
-interface NotedPositions {
-  readonly evidence: readonly ChainLink[];
-  readonly policies: readonly ChainLink[];
-}
-
 /**
  * Verifies an export, without a database: of a whole log its chain, of a selection each row by
  * itself.
  *
  * @throws {CommandError} for a file that cannot be read or is no export
  */
-export async function verifyFile(path: string, positions: NotedPositions): Promise<Verified> {
+export async function verifyFile(
+  path: string,
+  positions: { readonly evidence: readonly ChainLink[]; readonly policies: readonly ChainLink[] },
+): Promise<Verified> {
   const lines = readLines(path);
   const first = await lines.next();
   const text = first.done === true ? "" : first.value;
@@ -248,7 +238,7 @@ async function verifyChain(
   return provenLog(
     [`verified ${verifier.rows} rows after ${formatLink(from)}`, `last ${formatLink(head)}`],
     { rows: verifier.rows, begins_after: from.position },
-    { head, noted, flag: "--anchor", server: null },
+    { head, noted, flag: "--anchor" },
   );
 }
 
@@ -315,7 +305,7 @@ export async function verifyPolicyLog(
       `policy head ${formatLink(head)}`,
     ],
     { ...policyJson(verifier), contents: contents.length },
-    { head, noted, flag: "--policy-head", server: null },
+    { head, noted, flag: "--policy-head" },
     "policy ",
   );
 }
@@ -355,7 +345,7 @@ async function verifyPolicyFile(
       `last ${formatLink(head)}`,
     ],
     policyJson(verifier),
-    { head, noted, flag: "--policy-head", server: null },
+    { head, noted, flag: "--policy-head" },
   );
 }
 
@@ -447,10 +437,10 @@ interface LogEnd {
   /** The flag for such positions. */
   readonly flag: string;
   /** The head that the server wrote beside the database. */
-  readonly server: NotedHead | null;
+  readonly server?: NotedHead | null;
 }
 
-function describeEnd({ head, noted, flag, server }: LogEnd): string {
+function describeEnd({ head, noted, flag, server = null }: LogEnd): string {
   const position = provenTo(noted);
   const after = head.position - position;
   if (position > 0 && after <= 0)
@@ -466,7 +456,7 @@ function describeEnd({ head, noted, flag, server }: LogEnd): string {
   return `end: ${beyond}${reached}; missing rows at the end show only with a head noted elsewhere (${flag})`;
 }
 
-function endJson({ head, noted, server }: LogEnd): JsonObject {
+function endJson({ head, noted, server = null }: LogEnd): JsonObject {
   const position = provenTo(noted);
   return {
     proven: position > 0 && position >= head.position,

@@ -56,15 +56,18 @@ export function numberText(amount: number | string): string {
 }
 
 /** Largest number of shapes that is printed in full. */
-const EXACT = "1000000000000";
+const EXACT = 10n ** 12n;
+
+const scientific = new Intl.NumberFormat("en", {
+  notation: "scientific",
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
 
 /** Formats decimal digits: exact up to 10^12, `1.9 × 10^18` above. */
 export function shapesText(digits: string): string {
-  const larger = digits.length > EXACT.length || (digits.length === EXACT.length && digits > EXACT);
-  if (!larger) return numberText(digits);
-  const tenths = Math.round(Number(digits.slice(0, 3)) / 10);
-  const carried = tenths >= 100;
-  return `${((carried ? tenths / 10 : tenths) / 10).toFixed(1)} × 10^${digits.length - (carried ? 0 : 1)}`;
+  const shapes = BigInt(digits);
+  return shapes > EXACT ? scientific.format(shapes).replace("E", " × 10^") : numberText(digits);
 }
 
 /** "1 class", "3,184 classes". */

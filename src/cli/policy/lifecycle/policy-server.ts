@@ -202,7 +202,10 @@ const pathsBelow = (member: string, names: readonly string[]) =>
 
 const DATA_PATH = ["workspace", "operation", "provider", "region", "routes"];
 const CHANGES = [
-  ...["access", "changed_classes", "changed_shapes", "kinds"],
+  "access",
+  "changed_classes",
+  "changed_shapes",
+  "kinds",
   ...pathsBelow("groups", ["id", "kinds", "classes", "shapes", "base", "head"]),
   ...pathsBelow("new_data_paths", DATA_PATH),
   ...pathsBelow("lost_data_paths", DATA_PATH),
