@@ -12,7 +12,7 @@ import { filesBelow, SOURCE, textOf } from "./support/imports.ts";
  */
 const CEILINGS: Readonly<Record<string, number>> = {
   canon: 22,
-  cli: 152,
+  cli: 149,
   compile: 43,
   decide: 9,
   dialects: 137,
