@@ -180,7 +180,7 @@ describe("bodies", () => {
     expect((await errorOf(response)).code).toBe("invalid_json");
   });
 
-  it("a body that never arrives is abandoned, with its socket", async () => {
+  it.concurrent("a body that never arrives is abandoned, with its socket", async () => {
     const { router } = await plainRouter();
     const { port } = new URL(router.url);
     const text = await new Promise<string>((resolve) => {
@@ -196,7 +196,7 @@ describe("bodies", () => {
     expect(text).toContain("body_timeout");
   });
 
-  it.each([
+  it.concurrent.each([
     ["too little", 1, "408"],
     ["enough", 4_000, "200"],
   ])("a body that brings %s of itself in each interval", async (_, piece, status) => {

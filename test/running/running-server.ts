@@ -57,6 +57,7 @@ export async function startRunning(
   { config, database }: Fixture,
   more: Partial<ServeOptions> = {},
   limits: Partial<ServerLimits> = {},
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<RunningServer> {
   const options: ServeOptions = {
     config,
@@ -73,7 +74,7 @@ export async function startRunning(
   };
   const started = await startServer(
     options,
-    { PROVIDER_KEY: "provider-key" },
+    { PROVIDER_KEY: "provider-key", ...environment },
     "0.0.0-test",
     limits,
   );

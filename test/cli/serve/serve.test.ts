@@ -1,4 +1,5 @@
 import {
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -12,12 +13,13 @@ import {
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { makeCertificate, NO_OPENSSL } from "../../running/certificate.ts";
 import { shortenTimers } from "../../support/clock.ts";
 import { freePort } from "../../support/ports.ts";
 import { configuration, demo, end, ROOT, run, type Demo } from "./served.ts";
 
 // The watcher's looks at the files.
-shortenTimers(500, 50);
+shortenTimers(500, 100);
 
 /** A folder that goes when the test ends. */
 function folderOfTest(edit?: (routes: string) => string): string {
@@ -220,6 +222,24 @@ describe("signalbox serve", () => {
     );
     expect(server.printed.all).not.toMatch(/\n\s+at /);
   });
+
+  it.skipIf(NO_OPENSSL !== null)(
+    `a renewed certificate that does not fit its key is reported, and one that does is loaded ${NO_OPENSSL ?? ""}`,
+    async () => {
+      const folder = folderOfTest();
+      const [served, other] = [makeCertificate(folder, "served"), makeCertificate(folder, "other")];
+      const tls = ["--tls-cert", served.cert, "--tls-key", served.key];
+      const server = await demo(folder, [...tls, "--no-watch"]);
+      copyFileSync(other.key, served.key);
+      hangUp();
+      await server.printed.next(/--tls-key: is not the key of the certificate/);
+      copyFileSync(other.cert, served.cert);
+      hangUp();
+      await server.printed.next(/reloaded, table/);
+      server.stop();
+      expect(await server.ended).toBe(0);
+    },
+  );
 
   it("a first boot writes one management key without inference into a file and no log; a second writes none", async () => {
     const folder = folderOfTest();
