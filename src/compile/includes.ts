@@ -32,8 +32,59 @@ export function mergePart(
   mainFile: string,
   findings: Findings,
 ): void {
+  const reportTwice = (path: Path, first: Position, second: Position) => {
+    const where = describeSafely(path);
+    // Two rows of one file are that file's own mistake, which has a code of its own.
+    if (first.file === second.file)
+      return findings.add(
+        "DUPLICATE_ID",
+        second,
+        `${where} is defined twice in this file`,
+        "keep one of them",
+      );
+    const location = `${first.file ?? mainFile}:${first.line}:${first.column}`;
+    findings.add(
+      "INCLUDE_DUPLICATE",
+      second,
+      `${where} is defined at ${location} too`,
+      "keep one of the two",
+    );
+  };
+  const mergeRows = (into: ListNode, rows: readonly ConfigNode[]) => {
+    const positions = new Map(into.items.map((item) => [textAt(item, "id"), item.at]));
+    for (const item of rows) {
+      const id = textAt(item, "id");
+      const first = positions.get(id);
+      if (id === null || first === undefined) into.items.push(item);
+      else reportTwice(["endpoints", id], first, item.at);
+    }
+  };
+  const merge = (into: MapNode, name: string, member: Member, path: Path) => {
+    if (!isAllowedHere(path, member, findings)) return;
+    const present = into.members.get(name);
+    const { node } = member;
+    const isSection = path.length === 1;
+    const isDeep = isSection || DEEPER.has(path.join("."));
+    if (isDeep && node.kind === "map" && (present === undefined || present.node.kind === "map")) {
+      // A mapping of its own: a merge changes no tree but the one that is merged into.
+      const target = present?.node.kind === "map" ? present.node : emptyMap(node.at);
+      if (present === undefined) into.members.set(name, { keyAt: member.keyAt, node: target });
+      for (const [key, inner] of node.members) merge(target, key, inner, [...path, key]);
+    } else if (present === undefined) into.members.set(name, member);
+    else if (isSection && present.node.kind === "list" && node.kind === "list")
+      mergeRows(present.node, node.items);
+    else if (isSection && present.node.kind !== node.kind) {
+      const kind = present.node.kind === "list" ? "a list" : "a mapping";
+      findings.add(
+        "WRONG_TYPE",
+        node.at,
+        `${describeSafely(path)} must be ${kind}, as it is in ${mainFile}`,
+        "",
+      );
+    } else reportTwice(path, present.keyAt, member.keyAt);
+  };
   for (const [name, member] of sectionsOf(part, "an included file", findings))
-    mergeMember(main, name, member, [name], { mainFile, findings });
+    merge(main, name, member, [name]);
 }
 
 /**
@@ -86,74 +137,6 @@ function isAllowedHere(path: Path, member: Member, findings: Findings): boolean 
     "move it there",
   );
   return false;
-}
-
-interface Merging {
-  readonly mainFile: string;
-  readonly findings: Findings;
-}
-
-function mergeMember(into: MapNode, name: string, member: Member, path: Path, merging: Merging) {
-  if (!isAllowedHere(path, member, merging.findings)) return;
-  const own = into.members.get(name);
-  const { node } = member;
-  const depth = path.length === 1 || DEEPER.has(path.join("."));
-  if (depth && node.kind === "map" && (own === undefined || own.node.kind === "map")) {
-    // A mapping of its own: a merge changes no tree but the one that is merged into.
-    const target = own?.node.kind === "map" ? own.node : emptyMap(node.at);
-    if (own === undefined) into.members.set(name, { keyAt: member.keyAt, node: target });
-    for (const [key, inner] of node.members)
-      mergeMember(target, key, inner, [...path, key], merging);
-  } else if (own === undefined) into.members.set(name, member);
-  else if (path.length === 1 && own.node.kind === "list" && node.kind === "list")
-    mergeRows(own.node, node, merging);
-  else if (path.length === 1 && own.node.kind !== node.kind) {
-    const kind = own.node.kind === "list" ? "a list" : "a mapping";
-    merging.findings.add(
-      "WRONG_TYPE",
-      node.at,
-      `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`,
-      "",
-    );
-  } else reportTwice(path, own.keyAt, member.keyAt, merging);
-}
-
-function mergeRows(own: ListNode, more: ListNode, merging: Merging) {
-  const known = new Map(own.items.map((item) => [textAt(item, "id"), item.at]));
-  for (const item of more.items) {
-    const id = textAt(item, "id");
-    const first = id === null ? undefined : known.get(id);
-    if (id === null || first === undefined) {
-      own.items.push(item);
-      continue;
-    }
-    reportTwice(["endpoints", id], first, item.at, merging);
-  }
-}
-
-function reportTwice(
-  path: Path,
-  first: Position,
-  second: Position,
-  { mainFile, findings }: Merging,
-) {
-  // Two rows of one file are that file's own mistake, which has a code of its own.
-  if (first.file === second.file) {
-    findings.add(
-      "DUPLICATE_ID",
-      second,
-      `${describeSafely(path)} is defined twice in this file`,
-      "keep one of them",
-    );
-    return;
-  }
-  const location = `${first.file ?? mainFile}:${first.line}:${first.column}`;
-  findings.add(
-    "INCLUDE_DUPLICATE",
-    second,
-    `${describeSafely(path)} is defined at ${location} too`,
-    "keep one of the two",
-  );
 }
 
 /**
@@ -233,15 +216,14 @@ function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings) {
 function reportNothing(
   path: Path,
   { keyAt }: Member,
-  known: readonly string[],
+  names: readonly string[],
   findings: Findings,
 ) {
-  const hint = suggest(String(path.at(-1)), known);
   findings.add(
     "OVERLAY_REMOVES_NOTHING",
     keyAt,
     `${describeSafely(path)} does not exist, so null removes nothing`,
-    hint,
+    suggest(String(path.at(-1)), names),
   );
 }
 

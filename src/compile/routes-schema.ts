@@ -295,8 +295,6 @@ export type AuthoredProvider = Authored<typeof provider> &
 export type AuthoredModel = Authored<typeof model>;
 export type AuthoredEndpoint = Authored<typeof endpoint>;
 export type AuthoredRoute = Authored<typeof route>;
-/** An endpoint, or the whole chain of another route. */
-export type AuthoredFallback = NonNullable<AuthoredRoute["fallbacks"]>[number];
 export type AuthoredWorkspace = Authored<typeof workspace>;
 export type AuthoredConsole = Authored<typeof consoleSection>;
 export type AuthoredWorkloads = Authored<typeof workloadIdentity>;

@@ -235,8 +235,7 @@ export function areaOf(name: string): Area | null {
  * contradicts it.
  */
 export function compareAreas(claim: Area, evidence: Area): "same" | "wider" | "elsewhere" {
-  const shared = Math.min(claim.length, evidence.length);
-  for (let index = 0; index < shared; index += 1)
-    if (claim[index] !== evidence[index]) return "elsewhere";
+  const differs = claim.some((name, index) => index < evidence.length && name !== evidence[index]);
+  if (differs) return "elsewhere";
   return evidence.length < claim.length ? "wider" : "same";
 }

@@ -5,7 +5,6 @@ import type { Path } from "../authored/tree.ts";
 import { checkName, type CompileContext } from "../compile-context.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
 import type { ResolvedEndpoint } from "./endpoints.ts";
-import type { AuthoredFallback } from "../routes-schema.ts";
 
 /** Most routes of which each is among the fallbacks of the one before it. */
 const LONGEST_CHAIN = 16;
@@ -35,7 +34,7 @@ function resolveTiers(
   route: NormalisedRoute,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
 ): readonly ResolvedTier[] {
-  const taken = new Set<string>();
+  const placed = new Set<string>();
   const opened = new Set<string>();
   const tiers: ResolvedTier[] = [];
   const take = (
@@ -44,8 +43,8 @@ function resolveTiers(
     index: number,
   ): readonly ResolvedCandidate[] => {
     const endpoint = endpoints.get(id);
-    if (endpoint === undefined || taken.has(id)) return [];
-    taken.add(id);
+    if (endpoint === undefined || placed.has(id)) return [];
+    placed.add(id);
     return [{ endpoint, rank, index }];
   };
   const add = (
@@ -118,7 +117,7 @@ export function resolveRoutes(
   context: CompileContext,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
 ): ReadonlyMap<string, ResolvedRoute> {
-  for (const route of context.normalised.routes.values()) reportRouteReferences(context, route);
+  for (const route of context.normalised.routes.values()) reportReferences(context, route);
   if (!reportCycles(context)) reportLongChain(context);
   const resolved = new Map<string, ResolvedRoute>();
   for (const route of context.normalised.routes.values()) {
@@ -159,23 +158,26 @@ export function resolveRoutes(
  */
 function reportCycles({ normalised, report }: CompileContext): boolean {
   const reported = new Set<string>();
+  const below = (id: string) =>
+    (normalised.routes.get(id)?.fallbacks ?? []).map((fallback) =>
+      typeof fallback === "string" ? null : fallback.route,
+    );
   // A route that has been followed to its end once cannot lead into a circle that has not been
   // seen.
   const visited = new Set<string>();
   const follow = (trail: readonly string[], id: string) => {
     const start = trail.indexOf(id);
     if (start !== -1) {
-      const circle = rotateToSmallest(trail.slice(start));
-      const shown = [...circle, circle[0] ?? ""].map(quote).join(" → ");
+      const circle = trail.slice(start);
+      const [first = ""] = circle.toSorted();
+      const begin = circle.indexOf(first);
+      const ordered = [...circle.slice(begin), ...circle.slice(0, begin), first];
+      const shown = ordered.map(quote).join(" → ");
       if (reported.has(shown)) return;
       reported.add(shown);
-      const [first = "", second = first] = circle;
-      const index = fallbacksOf(normalised.routes.get(first)).findIndex((fallback) =>
-        isRoute(fallback, second),
-      );
       report.value(
         "FALLBACK_CYCLE",
-        ["routes", first, "fallbacks", index],
+        ["routes", first, "fallbacks", below(first).indexOf(ordered[1] ?? first)],
         `these routes fall back to each other: ${shown}`,
         "break the circle at one of them",
       );
@@ -184,9 +186,7 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
     // Without an end to the recursion, thousands of routes in a row are a RangeError.
     if (visited.has(id) || trail.length > LONGEST_CHAIN) return;
     visited.add(id);
-    for (const fallback of fallbacksOf(normalised.routes.get(id))) {
-      if (typeof fallback !== "string") follow([...trail, id], fallback.route);
-    }
+    for (const route of below(id)) if (route !== null) follow([...trail, id], route);
   };
   for (const id of normalised.routes.keys()) follow([], id);
   return reported.size > 0;
@@ -194,14 +194,14 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
 
 /** Reports the first route from which more routes follow one another than a chain may have. */
 function reportLongChain({ normalised, report }: CompileContext) {
-  let left = [...normalised.routes.values()];
+  let rest = [...normalised.routes.values()];
   for (let step = 0; step < LONGEST_CHAIN; step += 1) {
-    const reached = new Set(left.map(({ id }) => id));
-    left = left.filter(({ fallbacks }) =>
+    const reached = new Set(rest.map(({ id }) => id));
+    rest = rest.filter(({ fallbacks }) =>
       fallbacks.some((fallback) => typeof fallback !== "string" && reached.has(fallback.route)),
     );
   }
-  const [first] = left;
+  const [first] = rest;
   if (first === undefined) return;
   report.value(
     "FALLBACK_CHAIN",
@@ -214,20 +214,6 @@ function reportLongChain({ normalised, report }: CompileContext) {
     `more than ${LONGEST_CHAIN} routes follow each other from route ${quote(first.id)} on`,
     "name the endpoints themselves",
   );
-}
-
-function fallbacksOf(route: NormalisedRoute | undefined) {
-  return route?.fallbacks ?? [];
-}
-
-function isRoute(fallback: AuthoredFallback, id: string) {
-  return typeof fallback !== "string" && fallback.route === id;
-}
-
-function rotateToSmallest(circle: readonly string[]): readonly string[] {
-  const smallest = [...circle].toSorted()[0] ?? "";
-  const start = circle.indexOf(smallest);
-  return [...circle.slice(start), ...circle.slice(0, start)];
 }
 
 function routeOperations(
@@ -248,99 +234,80 @@ function routeOperations(
   return route.operations;
 }
 
-/** Reports every name of a route that points nowhere, or a second time to the same endpoint. */
-function reportRouteReferences(context: CompileContext, route: NormalisedRoute) {
-  reportEndpoint(context, route, route.primary, ["routes", route.id, "primary"]);
-  reportPeers(context, route);
-  reportWeights(context, route);
-  reportFallbacks(context, route);
-}
-
-function reportEndpoint(
-  { declared, report }: CompileContext,
-  route: NormalisedRoute,
-  name: string,
-  path: Path,
-) {
-  if (declared.endpoints.has(name)) return;
-  report.value(
-    "UNKNOWN_ENDPOINT",
-    path,
-    `route ${quote(route.id)} names the endpoint ${quote(name)}, which does not exist`,
-    endpointHint(name, declared),
-  );
-}
-
-/** An endpoint that occurs twice has been refused by the shape. */
-function reportPeers(context: CompileContext, route: NormalisedRoute) {
-  for (const [index, name] of route.peers.entries()) {
-    const path = ["routes", route.id, "peers", index];
-    if (name === route.primary) {
-      context.report.value(
+/**
+ * Reports every name of a route that points nowhere, or a second time to the same endpoint; the
+ * shape has refused peers that occur twice.
+ */
+function reportReferences(context: CompileContext, route: NormalisedRoute) {
+  const { declared, report } = context;
+  const { id, primary, peers, weights } = route;
+  const where = `route ${quote(id)}`;
+  const at = (...path: Path) => ["routes", id, ...path];
+  const checkEndpoint = (name: string, path: Path) => {
+    if (declared.endpoints.has(name)) return;
+    report.value(
+      "UNKNOWN_ENDPOINT",
+      path,
+      `${where} names the endpoint ${quote(name)}, which does not exist`,
+      endpointHint(name, declared),
+    );
+  };
+  checkEndpoint(primary, at("primary"));
+  for (const [index, name] of peers.entries()) {
+    const path = at("peers", index);
+    if (name === primary)
+      report.value(
         "PEER_IS_PRIMARY",
         path,
-        `route ${quote(route.id)} names its primary ${quote(name)} in its \`peers\``,
+        `${where} names its primary ${quote(name)} in its \`peers\``,
         "remove it: the primary has its share already",
       );
-    } else {
-      reportEndpoint(context, route, name, path);
-    }
+    else checkEndpoint(name, path);
   }
-}
-
-function reportWeights(context: CompileContext, { id, primary, peers, weights }: NormalisedRoute) {
-  const path = ["routes", id, "weights"];
   const equals = [primary, ...peers];
-  for (const name of weights.keys()) {
-    if (equals.includes(name)) continue;
-    context.report.key(
-      "WEIGHT_UNKNOWN",
-      [...path, name],
-      `route ${quote(id)} gives a weight to ${quote(name)}, which is neither its primary nor in its \`peers\``,
-      suggest(name, equals),
-    );
-  }
-  if (equals.every((name) => weights.get(name) === 0)) {
-    context.report.value(
+  for (const name of weights.keys())
+    if (!equals.includes(name))
+      report.key(
+        "WEIGHT_UNKNOWN",
+        at("weights", name),
+        `${where} gives a weight to ${quote(name)}, which is neither its primary nor in its \`peers\``,
+        suggest(name, equals),
+      );
+  if (equals.every((name) => weights.get(name) === 0))
+    report.value(
       "WEIGHTS_ZERO",
-      path,
-      `all weights of route ${quote(id)} are 0, so that no endpoint has a share`,
+      at("weights"),
+      `all weights of ${where} are 0, so that no endpoint has a share`,
     );
-  }
-}
-
-function reportFallbacks(context: CompileContext, route: NormalisedRoute) {
-  const { report } = context;
-  const where = `route ${quote(route.id)}`;
   const seen = new Set<string>();
   for (const [index, fallback] of route.fallbacks.entries()) {
-    const path = ["routes", route.id, "fallbacks", index];
-    const name = typeof fallback === "string" ? fallback : fallback.route;
-    const key = typeof fallback === "string" ? name : `route ${name}`;
-    if (fallback === route.primary) {
+    const path = at("fallbacks", index);
+    const isEndpoint = typeof fallback === "string";
+    const name = isEndpoint ? fallback : fallback.route;
+    const key = isEndpoint ? name : `route ${name}`;
+    if (fallback === primary)
       report.value(
         "FALLBACK_IS_PRIMARY",
         path,
         `${where} falls back to its own primary ${quote(name)}`,
         "remove it",
       );
-    } else if (typeof fallback === "string" && route.peers.includes(fallback)) {
+    else if (isEndpoint && peers.includes(name))
       report.value(
         "FALLBACK_IS_PEER",
         path,
         `${where} has ${quote(name)} in its \`peers\` and in its \`fallbacks\``,
         "keep it in one of the two; all of the load-balanced group are tried when one fails",
       );
-    } else if (seen.has(key)) {
+    else if (seen.has(key))
       report.value(
         "FALLBACK_REPEATED",
         path,
         `${where} lists the fallback ${quote(name)} twice`,
         "remove one of them",
       );
-    } else if (typeof fallback === "string") {
-      reportEndpoint(context, route, name, path);
-    } else checkName(context, "routes", name, [...path, "route"], `${where} names the route`);
+    else if (isEndpoint) checkEndpoint(name, path);
+    else checkName(context, "routes", name, [...path, "route"], `${where} names the route`);
     seen.add(key);
   }
 }

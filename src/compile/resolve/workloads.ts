@@ -35,9 +35,14 @@ export function resolveWorkloads(
 ): WorkloadIdentity | undefined {
   const authored = context.file.workload_identity;
   if (authored === undefined) return undefined;
-  const issuers = Object.entries(authored.issuers).map(
-    ([id, row]) => [id, resolveIssuer(context, id, row, keySets)] as const,
-  );
+  const issuers = Object.entries(authored.issuers).map(([id, row]): [string, WorkloadIssuer] => [
+    id,
+    {
+      issuer: row.issuer,
+      keys: keysOf(context, id, row, keySets),
+      ...(row.network === "private" && { network: "private" }),
+    },
+  ]);
   const rules = Object.entries(authored.rules).map(
     ([id, row]) => [id, resolveRule(context, id, row)] as const,
   );
@@ -51,19 +56,6 @@ export function resolveWorkloads(
 
 type AuthoredIssuer = AuthoredWorkloads["issuers"][string];
 type AuthoredRule = AuthoredWorkloads["rules"][string];
-
-function resolveIssuer(
-  context: CompileContext,
-  id: string,
-  row: AuthoredIssuer,
-  keySets: ReadonlyMap<string, string>,
-): WorkloadIssuer {
-  return {
-    issuer: row.issuer,
-    keys: keysOf(context, id, row, keySets),
-    ...(row.network === "private" && { network: "private" }),
-  };
-}
 
 function keysOf(
   { report }: CompileContext,
@@ -115,99 +107,79 @@ function keysOf(
   return { kind: "discovery" };
 }
 
+/** A mistyped name gives no token, or one that policies take for another's. */
 function resolveRule(context: CompileContext, id: string, row: AuthoredRule): WorkloadRule {
-  const path = [SECTION, "rules", id];
-  reportNames(context, id, row, path);
-  const lifetime =
-    row.lifetime === undefined ? TOKEN_LIFETIME.maximum : milliseconds(row.lifetime) / 1_000;
-  if (
-    lifetime < TOKEN_LIFETIME.minimum ||
-    lifetime > TOKEN_LIFETIME.maximum ||
-    !Number.isInteger(lifetime)
-  ) {
-    const at = [...path, "lifetime"];
-    context.report.value(
+  const { file, normalised, report } = context;
+  const { workspace, issued_by: issuedBy, workload = "" } = row;
+  const { environment = DEFAULT_KEY_ENVIRONMENT, labels = [], owner = null } = row;
+  const at = (...path: Path) => [SECTION, "rules", id, ...path];
+  const rule = `rule ${quote(id)}`;
+  const issuers = Object.keys(file.workload_identity?.issuers ?? {});
+  if (!issuers.includes(issuedBy))
+    report.value(
+      "UNKNOWN_ISSUER",
+      at("issued_by"),
+      `${rule} names the issuer ${quote(issuedBy)}, which does not exist`,
+      suggest(issuedBy, issuers),
+    );
+  checkName(context, "workspaces", workspace, at("workspace"), `${rule} names the workspace`);
+  const approved = normalised.workspaces.get(workspace)?.approve.routes;
+  for (const [index, name] of (row.routes ?? []).entries()) {
+    const path = at("routes", index);
+    const exists = checkName(context, "routes", name, path, `${rule} names the route`);
+    if (exists && approved?.includes(name) === false)
+      report.value(
+        "RULE_ROUTE_NOT_APPROVED",
+        path,
+        `${rule} names the route ${quote(name)}, which its workspace ${quote(workspace)} does not approve`,
+        "approve it, or leave it out",
+      );
+  }
+  const { vocabulary } = normalised;
+  const checkDeclared = (
+    value: string,
+    list: "environments" | "workloads" | "labels",
+    ...path: Path
+  ) => {
+    if (vocabulary[list].includes(value)) return;
+    report.value(
+      "UNKNOWN_CALLER_VALUE",
+      at(...path),
+      `${rule} has ${quote(value)}, which \`vocabulary.${list}\` does not list`,
+      suggest(value, vocabulary[list]) || `add it: \`vocabulary: {${list}: […]}\``,
+    );
+  };
+  if (row.environment !== undefined) checkDeclared(environment, "environments", "environment");
+  // Where no list stands, no policy can name a workload.
+  if (vocabulary.workloads.length > 0 && workload !== "")
+    checkDeclared(workload, "workloads", "workload");
+  for (const [index, label] of labels.entries()) checkDeclared(label, "labels", "labels", index);
+  const { minimum, maximum } = TOKEN_LIFETIME;
+  const lifetime = row.lifetime === undefined ? maximum : milliseconds(row.lifetime) / 1_000;
+  if (lifetime < minimum || lifetime > maximum || !Number.isInteger(lifetime))
+    report.value(
       "WRONG_VALUE",
-      at,
-      `${describeSafely(at)} must be 1m to 15m, in whole seconds`,
+      at("lifetime"),
+      `${describeSafely(at("lifetime"))} must be 1m to 15m, in whole seconds`,
       "",
     );
-  }
   return {
     id,
-    issuedBy: row.issued_by,
+    issuedBy,
     audience: row.audience,
     claims: Object.entries(row.claims)
       .map(([claim, value]) => ({ claim, values: typeof value === "object" ? value : [value] }))
       .toSorted((left, right) => (left.claim < right.claim ? -1 : 1)),
-    workspace: row.workspace,
+    workspace,
     scopes: (row.scopes ?? ["inference"]).toSorted(),
     operations: row.operations?.toSorted() ?? null,
     routes: row.routes?.toSorted() ?? null,
     lifetime,
-    environment: row.environment ?? DEFAULT_KEY_ENVIRONMENT,
-    workload: row.workload ?? "",
-    owner: row.owner ?? null,
-    labels: row.labels?.toSorted() ?? [],
+    environment,
+    workload,
+    owner,
+    labels: labels.toSorted(),
   };
-}
-
-/** A mistyped name gives no token, or one that policies take for another's. */
-function reportNames(context: CompileContext, id: string, row: AuthoredRule, path: Path) {
-  const { file, normalised, report } = context;
-  const rule = `rule ${quote(id)}`;
-  const issuers = Object.keys(file.workload_identity?.issuers ?? {});
-  if (!issuers.includes(row.issued_by)) {
-    report.value(
-      "UNKNOWN_ISSUER",
-      [...path, "issued_by"],
-      `${rule} names the issuer ${quote(row.issued_by)}, which does not exist`,
-      suggest(row.issued_by, issuers),
-    );
-  }
-  checkName(
-    context,
-    "workspaces",
-    row.workspace,
-    [...path, "workspace"],
-    `${rule} names the workspace`,
-  );
-  const approved = normalised.workspaces.get(row.workspace)?.approve.routes;
-  for (const [index, name] of (row.routes ?? []).entries()) {
-    const at = [...path, "routes", index];
-    if (
-      !checkName(context, "routes", name, at, `${rule} names the route`) ||
-      approved?.includes(name) !== false
-    )
-      continue;
-    report.value(
-      "RULE_ROUTE_NOT_APPROVED",
-      at,
-      `${rule} names the route ${quote(name)}, which its workspace ${quote(row.workspace)} does not approve`,
-      "approve it, or leave it out",
-    );
-  }
-  const { environments, workloads, labels } = normalised.vocabulary;
-  const undeclared = (
-    value: string | undefined,
-    list: readonly string[],
-    name: string,
-    at: Path,
-  ) => {
-    if (value === undefined || list.includes(value)) return;
-    report.value(
-      "UNKNOWN_CALLER_VALUE",
-      at,
-      `${rule} has ${quote(value)}, which \`vocabulary.${name}\` does not list`,
-      suggest(value, list) || `add it: \`vocabulary: {${name}: […]}\``,
-    );
-  };
-  undeclared(row.environment, environments, "environments", [...path, "environment"]);
-  // Where no list stands, no policy can name a workload.
-  if (workloads.length > 0) undeclared(row.workload, workloads, "workloads", [...path, "workload"]);
-  for (const [index, label] of (row.labels ?? []).entries()) {
-    undeclared(label, labels, "labels", [...path, "labels", index]);
-  }
 }
 
 /** Which of two rows of one issuer verifies a token would be a matter of order. */
