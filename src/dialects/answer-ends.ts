@@ -150,14 +150,12 @@ const FAILURES: Readonly<Record<string, readonly [FailureKind, string | null]>> 
  */
 export function finishReason(value: JsonMember): FinishReason | null {
   if (typeof value !== "string" || value === "" || value === "null") return null;
-  const known = value.toLowerCase();
-  return ownValue(ENDS, known) ?? "other";
+  return ownValue(ENDS, value.toLowerCase()) ?? "other";
 }
 
 /** The failure that a value stands for; `null` for every other value. */
 export function finishFailure(value: JsonMember): UpstreamFailure | null {
   if (typeof value !== "string") return null;
-  const known = value.toLowerCase();
-  const failure = ownValue(FAILURES, known);
+  const failure = ownValue(FAILURES, value.toLowerCase());
   return failure === undefined ? null : answerFailure(...failure);
 }

@@ -41,13 +41,6 @@ export function promptOpening(prompt: JsonMember): string | null {
   return summaryOf(headOf(prompt));
 }
 
-function summaryOf(values: readonly JsonValue[]): string | null {
-  if (values.length === 0) return null;
-  const summary = new Summary();
-  for (const value of values) summary.add(value, 0);
-  return summary.text;
-}
-
 function firstTurn(turns: readonly JsonValue[]): readonly JsonValue[] {
   const first = turns.findIndex((turn) => isJsonObject(turn) && turn.role === "user");
   if (first === -1) return turns.slice(0, 1);
@@ -81,31 +74,33 @@ function endsOf(text: string) {
   return text.length <= WHOLE_TEXT ? text : text.slice(0, TEXT_END) + text.slice(-TEXT_END);
 }
 
-/** The beginning of some values, in few enough characters to digest with every request. */
-class Summary {
-  text = "";
-
-  add(value: JsonMember, depth: number): void {
-    if (this.text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
+/**
+ * The beginning of some values, in few enough characters to digest with every request; `null` for
+ * none.
+ */
+function summaryOf(values: readonly JsonValue[]): string | null {
+  let text = "";
+  const add = (value: JsonMember, depth: number) => {
+    if (text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
     if (typeof value === "string") {
       // With its length before it, one text cannot be confused with two.
-      this.text += `${value.length}"${endsOf(value)}`;
+      text += `${value.length}"${endsOf(value)}`;
     } else if (isJsonObject(value)) {
-      this.text += "{";
+      text += "{";
       for (const [name, member] of Object.entries(value)) {
         if (UNSTABLE_MEMBERS.includes(name)) continue;
-        this.add(name, depth + 1);
-        this.add(member, depth + 1);
+        add(name, depth + 1);
+        add(member, depth + 1);
       }
-      this.text += "}";
+      text += "}";
     } else if (typeof value === "object" && value !== null) {
-      this.text += "[";
-      for (const item of value) this.add(item, depth + 1);
-      this.text += "]";
-    } else {
-      this.text += `${value},`;
-    }
-  }
+      text += "[";
+      for (const item of value) add(item, depth + 1);
+      text += "]";
+    } else text += `${value},`;
+  };
+  for (const value of values) add(value, 0);
+  return values.length === 0 ? null : text;
 }
 
 /** Tokens of a picture: above the largest in the protocols' tables. */

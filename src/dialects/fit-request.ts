@@ -7,6 +7,7 @@ import type {
   GenerateRequest,
   InputPart,
   Tool,
+  ToolCallPart,
   ToolChoice,
   ToolResult,
   Turn,
@@ -299,26 +300,48 @@ class Fit {
       const user = all.find(({ role }) => role === "user");
       return user === undefined ? turns : [...turns, user];
     }
-    const ids = new CallIds(turns, this.#rules.callId);
+    const { callId: form } = this.#rules;
+    // Ids that may not be made: those of the conversation that stay, and those made so far.
+    const used = new Set(callsOf(turns).flatMap(({ id }) => (form.test(id) ? [id] : [])));
+    /** The caller's id → its calls that have no result yet. */
+    const open = new Map<string, SentCall[]>();
+    const send = (call: ToolCallPart, results: ToolResult[]): ToolCallPart => {
+      const calls = open.get(call.id);
+      const isKept = calls === undefined && form.test(call.id);
+      const id = isKept ? call.id : safeName(call.id, form, used, KEPT_OF_ID);
+      used.add(id);
+      if (id !== call.id) this.dropped.add("call_ids_rewritten");
+      if (calls === undefined) open.set(call.id, [{ id, results }]);
+      else calls.push({ id, results });
+      return { ...call, id };
+    };
     /** Results that follow the latest turn. */
     let latest: ToolResult[] = [];
     const ordered: (Turn | ToolResult[])[] = [latest];
     for (const turn of turns) {
       if (turn.role !== "tool") {
-        latest = [];
+        const results: ToolResult[] = [];
+        latest = results;
         const sent =
-          turn.role === "assistant" ? { ...turn, content: ids.rename(turn.content, latest) } : turn;
+          turn.role === "assistant"
+            ? {
+                ...turn,
+                content: turn.content.map((part) =>
+                  part.kind === "tool_call" ? send(part, results) : part,
+                ),
+              }
+            : turn;
         ordered.push(sent, latest);
         continue;
       }
       for (const result of turn.results) {
-        const call = ids.answer(result.callId);
+        // The first call of this id that has no result.
+        const call = open.get(result.callId)?.shift();
         const results = call?.results ?? latest;
         if (results !== latest) this.dropped.add("results_moved");
         results.push({ ...result, callId: call?.id ?? result.callId });
       }
     }
-    if (ids.rewritten) this.dropped.add("call_ids_rewritten");
     return ordered.flatMap((one) => (Array.isArray(one) ? this.#answered(one) : [one]));
   }
 
@@ -400,49 +423,9 @@ function digest(text: string): string {
   return (hash >>> 0).toString(36);
 }
 
+/** A tool call on its way to a protocol. */
 interface SentCall {
   readonly id: string;
   /** Results that follow the turn of the call. */
   readonly results: ToolResult[];
-}
-
-/** Ids of tool calls on their way to a protocol: of its form, and each for one call. */
-class CallIds {
-  readonly #form: RegExp;
-  /** Ids that may not be made: those of the conversation that stay, and those made so far. */
-  readonly #used: Set<string>;
-  /** The caller's id → its calls that have no result yet. */
-  readonly #open = new Map<string, SentCall[]>();
-  rewritten = false;
-
-  constructor(turns: readonly Turn[], form: RegExp) {
-    this.#form = form;
-    const ids = callsOf(turns).map(({ id }) => id);
-    this.#used = new Set(ids.filter((id) => form.test(id)));
-  }
-
-  rename(content: readonly AssistantPart[], results: ToolResult[]): readonly AssistantPart[] {
-    return content.map((part) => {
-      if (part.kind !== "tool_call") return part;
-      const calls = this.#open.get(part.id);
-      const isFirst = calls === undefined;
-      const id =
-        isFirst && this.#form.test(part.id)
-          ? part.id
-          : safeName(part.id, this.#form, this.#used, KEPT_OF_ID);
-      this.#used.add(id);
-      this.rewritten ||= id !== part.id;
-      if (isFirst) this.#open.set(part.id, [{ id, results }]);
-      else calls.push({ id, results });
-      return { ...part, id };
-    });
-  }
-
-  /**
-   * The call that a result of this id answers: the first without a result; `null` where there is
-   * none.
-   */
-  answer(id: string): SentCall | null {
-    return this.#open.get(id)?.shift() ?? null;
-  }
 }

@@ -38,8 +38,11 @@ export function unknownTool(
   path: string,
 ): ServiceError {
   if (modelTools !== undefined && type.startsWith(modelTools)) return otherModel(path);
-  const sentence = `${path} must be one of ${toolTypes.join(", ")}`;
-  return invalidRequest("unknown_tool_type", sentence, path);
+  return invalidRequest(
+    "unknown_tool_type",
+    `${path} must be one of ${toolTypes.join(", ")}`,
+    path,
+  );
 }
 
 /** Members that hold definitions of tools. */
@@ -295,6 +298,9 @@ export function storedState(param: string, sentence: string): ServiceError {
 
 /** The 400 for a model that the provider would call beside the route's. */
 function otherModel(param: string): ServiceError {
-  const sentence = `${param} lets the provider call another model: routes.yaml defines which models may get a request`;
-  return invalidRequest("unsupported_routing_field", sentence, param);
+  return invalidRequest(
+    "unsupported_routing_field",
+    `${param} lets the provider call another model: routes.yaml defines which models may get a request`,
+    param,
+  );
 }

@@ -176,8 +176,10 @@ export function refusingUnknown(
     const name = unknownMember(body, registry);
     if (name === null) return null;
     if (shownName(name) === "*") {
-      const sentence = `The request has a member that ${protocol} requests do not have`;
-      return invalidRequest("unknown_field", sentence);
+      return invalidRequest(
+        "unknown_field",
+        `The request has a member that ${protocol} requests do not have`,
+      );
     }
     const near = nearestName(name, Object.keys(registry));
     const hint = near === null ? "" : `; did you mean ${near}?`;

@@ -144,8 +144,11 @@ export function keptMembers(
 function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceError | null {
   const path = paths.get(feature);
   if (path === undefined) return null;
-  const sentence = `${path} uses ${FEATURES[feature]}, and the request would be translated for its endpoint`;
-  return invalidRequest("feature_not_supported", sentence, path);
+  return invalidRequest(
+    "feature_not_supported",
+    `${path} uses ${FEATURES[feature]}, and the request would be translated for its endpoint`,
+    path,
+  );
 }
 
 /**

@@ -150,8 +150,11 @@ function readRerank(body: JsonObject, reading: RequestReading, extras: JsonObjec
   const { query, documents, top_n: topN, top_k: topK, rank_fields: fields } = body;
   if (query === "") reading.refuseMember("empty_input", "query", "must not be an empty text");
   if (typeof topN === "number" && typeof topK === "number" && topN !== topK) {
-    const rule = "and top_n say different limits; send one of them";
-    reading.refuseMember("conflicting_fields", "top_k", rule);
+    reading.refuseMember(
+      "conflicting_fields",
+      "top_k",
+      "and top_n say different limits; send one of them",
+    );
   }
   // The chunking of the protocol's first version, which no current provider has.
   if (fields != null && JSON.stringify(fields) !== '["text"]') {
@@ -159,8 +162,11 @@ function readRerank(body: JsonObject, reading: RequestReading, extras: JsonObjec
     reading.refuseMember("unsupported_value", "rank_fields", fix);
   }
   if (body.max_chunks_per_doc != null) {
-    const fix = "is not offered: send max_tokens_per_doc instead";
-    reading.refuseMember("unsupported_parameter", "max_chunks_per_doc", fix);
+    reading.refuseMember(
+      "unsupported_parameter",
+      "max_chunks_per_doc",
+      "is not offered: send max_tokens_per_doc instead",
+    );
   }
   // No other protocol returns the passages that counted; forwarded, they would miss in the answer.
   const { relevant_spans: spans } = body;
@@ -197,9 +203,11 @@ function readDocument(document: JsonValue, path: string, reading: RequestReading
   }
   const image = imageIn(document);
   if (image !== null) {
-    const rule =
-      "cannot be ranked: documents are texts here; send the document's text without its images";
-    reading.refuseMember("unsupported_value", `${path}.${image}`, rule);
+    reading.refuseMember(
+      "unsupported_value",
+      `${path}.${image}`,
+      "cannot be ranked: documents are texts here; send the document's text without its images",
+    );
     return "";
   }
   const { text } = document;

@@ -82,9 +82,11 @@ export function foreignRefusal(request: RerankRequest): ServiceError | null {
 /** The decision excludes such endpoints; a request that gets here must not lose the limit. */
 export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): ServiceError | null {
   if (maxTokensPerDocument === null) return null;
-  const message =
-    "max_tokens_per_doc has no counterpart in the protocol of an endpoint that may get the request";
-  return invalidRequest("feature_not_supported", message, "max_tokens_per_doc");
+  return invalidRequest(
+    "feature_not_supported",
+    "max_tokens_per_doc has no counterpart in the protocol of an endpoint that may get the request",
+    "max_tokens_per_doc",
+  );
 }
 
 /** A provider without a member for it may ignore the priority: the answer is the same. */
