@@ -129,32 +129,26 @@ export function decideSample(
 export function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;
-    const indeterminate = !isDeniedByTable(decision) && isIndeterminate(decision);
+    // Where the table denies, policies do not matter.
+    const isByTable = policy === "approvals" || policy === "preferences";
     return {
       plan: [],
       maxCandidates: null,
       denial: { policy, constraint, reason },
       edits: null,
-      indeterminate,
+      indeterminate: !isByTable && isIndeterminate(decision),
     };
   }
-  const { maxOutputTokens, stripFields } = decision.edits;
+  const { plan, maxCandidates, edits } = decision;
+  const { maxOutputTokens, stripFields } = edits;
   return {
-    plan: decision.plan.map((candidate) => plannedEndpoint(candidate, decision.plan)),
+    plan: plan.map((candidate) => plannedEndpoint(candidate, plan)),
     // With one endpoint, the number that may be tried means nothing.
-    maxCandidates: decision.plan.length === 1 ? null : decision.maxCandidates,
+    maxCandidates: plan.length === 1 ? null : maxCandidates,
     denial: null,
     edits: { maxOutputTokens, stripFields },
     indeterminate: isIndeterminate(decision),
   };
-}
-
-/** Then policies do not matter. */
-function isDeniedByTable(decision: Decision) {
-  return (
-    decision.outcome === "deny" &&
-    (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
-  );
 }
 
 /**

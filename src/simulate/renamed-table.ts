@@ -43,7 +43,7 @@ export function newNames(renames: readonly RowRename[]): ReadonlyMap<string, str
 function renamedTable(
   table: RoutingTable,
   { kind, from, to }: RowRename,
-  earlier: readonly RowRename[] = [],
+  earlier: readonly RowRename[],
 ): RoutingTable {
   const name = <Own>(given: Own) => (given === from ? to : given);
   const names = (list: readonly string[]): readonly string[] => list.map(name);
@@ -193,7 +193,7 @@ interface TableWithFormerProviders extends RoutingTable {
 }
 
 /** Former name and name of each; none in a table that the compiler made. */
-export function formerProviders(table: RoutingTable): readonly (readonly [string, string])[] {
+function formerProviders(table: RoutingTable): readonly (readonly [string, string])[] {
   return hasFormerProviders(table) ? Object.entries(table.formerProviders) : [];
 }
 

@@ -37,9 +37,11 @@ import type {
 } from "./request.ts";
 import {
   compiledSides,
+  slotsOf,
   type CompiledSide,
   type CompiledSides,
   type CompiledTree,
+  type SideContent,
   zonesOfSides,
 } from "./side-contents.ts";
 import type { View, OfSides } from "./sample-request.ts";
@@ -111,11 +113,13 @@ export async function simulateSides(
   const declared = comparisonReport(tally.declared, context("declared"));
   const promoted = comparisonReport(tally.promoted, context("promoted"));
   const latent = latentChanges(runner.views, tables, ruleLocation(locations));
-  const promotedIds = promotedPolicies(
-    sides.base,
-    sides.head,
-    request.promote?.map(({ id }) => id) ?? null,
-  );
+  // The requested ones, or all candidates of either side.
+  const promotedIds =
+    request.promote?.map(({ id }) => id) ??
+    [...sides.base.policies, ...sides.head.policies].flatMap(({ slot, id }) =>
+      slot === "candidate" ? [id] : [],
+    );
+  const promotedPolicies = [...new Set(promotedIds)].toSorted();
   return {
     format: "signalbox.simulation.v4",
     ...sides,
@@ -129,14 +133,14 @@ export async function simulateSides(
     },
     declared,
     promoted,
-    promoted_policies: promotedIds,
+    promoted_policies: promotedPolicies,
     causes: await causesOf({
       base,
       head,
       compiled,
       declared,
       promoted,
-      promotedPolicies: promotedIds,
+      promotedPolicies,
       renames,
       others: [
         ...(request.assertions?.entries ?? []),
@@ -273,9 +277,9 @@ function keptPolicies(
   { contents }: CompiledSide,
   promotions: SimulationRequest["promote"],
 ): ReadonlySet<string> {
-  if (promotions === null) return new Set();
-  const kept = contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
-  return new Set(kept.filter((id) => promotions.every((promotion) => promotion.id !== id)));
+  const isKept = ({ isKept: kept, contract }: SideContent) =>
+    kept && promotions?.every(({ id }) => id !== contract.id) === true;
+  return new Set(contents.filter(isKept).map(({ contract }) => contract.id));
 }
 
 /**
@@ -284,10 +288,10 @@ function keptPolicies(
  */
 function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArguments {
   const alone = compiledSides(compiledOf(base), compiledOf(head), true).head;
-  const slots = ({ contents }: CompiledSide): string =>
-    JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
   const name =
-    slots(alone) === slots(compiled.head) ? null : (base.commit?.slice(0, 12) ?? base.name);
+    slotsOf(alone.contents) === slotsOf(compiled.head.contents)
+      ? null
+      : (base.commit?.slice(0, 12) ?? base.name);
   const files = {
     base: name,
     head: head.commit?.slice(0, 12) ?? (head.name === "." ? null : head.name),
@@ -335,20 +339,4 @@ function sideReport(
     })),
     warnings,
   };
-}
-
-/**
- * Policies that count as promoted in head: the requested ones, or all candidates of either side.
- * Sorted.
- */
-function promotedPolicies(
-  base: SideReport,
-  head: SideReport,
-  requested: readonly string[] | null,
-): readonly string[] {
-  if (requested !== null) return requested.toSorted();
-  const candidates = [...base.policies, ...head.policies].filter(
-    ({ slot }) => slot === "candidate",
-  );
-  return [...new Set(candidates.map(({ id }) => id))].toSorted();
 }

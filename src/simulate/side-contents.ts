@@ -204,3 +204,8 @@ export function byIdThenSlot(left: SideContent, right: SideContent): number {
   if (left.contract.id !== right.contract.id) return left.contract.id < right.contract.id ? -1 : 1;
   return left.slot === right.slot ? 0 : left.slot === "enforced" ? -1 : 1;
 }
+
+/** The content in each slot, as text. */
+export function slotsOf(contents: readonly SideContent[]): string {
+  return JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
+}

@@ -19,12 +19,6 @@ interface Traced {
   readonly loaded: ReadonlySet<string>;
 }
 
-/** Evaluations that depend on the same members, by the values of these. */
-export interface KnownBy<Value> {
-  readonly paths: readonly string[];
-  readonly values: Map<string, Value>;
-}
-
 export const CANDIDATES = "input.candidates";
 
 /**
@@ -32,20 +26,24 @@ export const CANDIDATES = "input.candidates";
  * load share it, for all operations.
  */
 function tracedPolicy(policy: SinglePolicy) {
-  const evaluations: KnownBy<Traced>[] = [];
+  let evaluations = valuesByMembers<Traced>();
   let size = 0;
   /** @param beforeEvaluation called where no known evaluation applies; its errors are passed on. */
   return (input: PolicyInput, beforeEvaluation: () => void = () => {}): Traced => {
     // The host leaves the policy out by the operation, which no evaluation loads.
     if (!policy.contract.operations.includes(input.operation)) return NOT_APPLIED;
-    const earlier = lookUp(evaluations, (path) => valueAt(input, path));
+    const valueOf = (path: string) => valueAt(input, path);
+    const earlier = evaluations.find(valueOf);
     if (earlier !== undefined) return earlier;
     beforeEvaluation();
     const loaded = new Set(namesCandidates(policy) ? [CANDIDATES] : []);
     const traced = { evaluation: policy.evaluate(input, loaded), loaded };
-    if (size === MOST_EVALUATIONS) evaluations.length = size = 0;
+    if (size === MOST_EVALUATIONS) {
+      evaluations = valuesByMembers();
+      size = 0;
+    }
     size += 1;
-    keep(evaluations, [...loaded], (path) => valueAt(input, path), traced);
+    evaluations.keep([...loaded], valueOf, traced);
     return traced;
   };
 }
@@ -76,28 +74,29 @@ function namesCandidates({ contract }: SinglePolicy) {
   return contract.constraints.some(({ effect }) => effect !== "gate");
 }
 
-/** A known value for an input, by the members on which it depends. */
-export function lookUp<Value>(
-  groups: readonly KnownBy<Value>[],
-  valueOf: (path: string) => string | undefined,
-): Value | undefined {
-  for (const { paths, values } of groups) {
-    const found = values.get(paths.map(valueOf).join("\u0000"));
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-export function keep<Value>(
-  groups: KnownBy<Value>[],
-  paths: readonly string[],
-  valueOf: (path: string) => string | undefined,
-  value: Value,
-): void {
-  const sorted = paths.toSorted();
-  let same = groups.find((one) => one.paths.join() === sorted.join());
-  if (same === undefined) groups.push((same = { paths: sorted, values: new Map() }));
-  same.values.set(sorted.map(valueOf).join("\u0000"), value);
+/** Values that are found by the members of an input on which they depend. */
+export function valuesByMembers<Value>() {
+  /** By the paths of the members, then by the values of these. */
+  const groups: { readonly paths: readonly string[]; readonly values: Map<string, Value> }[] = [];
+  return {
+    find(valueOf: (path: string) => string | undefined): Value | undefined {
+      for (const { paths, values } of groups) {
+        const found = values.get(paths.map(valueOf).join("\u0000"));
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    },
+    keep(
+      paths: readonly string[],
+      valueOf: (path: string) => string | undefined,
+      value: Value,
+    ): void {
+      const sorted = paths.toSorted();
+      let same = groups.find((one) => one.paths.join() === sorted.join());
+      if (same === undefined) groups.push((same = { paths: sorted, values: new Map() }));
+      same.values.set(sorted.map(valueOf).join("\u0000"), value);
+    },
+  };
 }
 
 const VALUES = new Map<string, (input: PolicyInput) => string>([

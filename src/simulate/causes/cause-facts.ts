@@ -23,15 +23,11 @@ export function causeFacts(
   const gains = onlyIn(groups, "head", head.table);
   const rows = routes.flatMap((id) => {
     const row = rowOf(head.table.routes, id) ?? rowOf(base.table.routes, id);
-    const primary =
-      row === undefined
-        ? null
-        : (destination(row.primary, head.table) ?? destination(row.primary, base.table));
-    const former = rowOf(base.table.routes, id)?.primary ?? null;
-    const was = former === null || former === row?.primary ? null : destination(former, base.table);
-    return row === undefined
-      ? []
-      : [{ id, title: row.title, primary, ...(was !== null && { former_primary: was }) }];
+    if (row === undefined) return [];
+    const primary = destination(row.primary, head.table) ?? destination(row.primary, base.table);
+    const former = rowOf(base.table.routes, id)?.primary ?? row.primary;
+    const was = former === row.primary ? null : destination(former, base.table);
+    return [{ id, title: row.title, primary, ...(was !== null && { former_primary: was }) }];
   });
   const affected = new Set(noticed.flatMap(({ workspaces }) => workspaces));
   const approving = Object.values(head.table.workspaces).filter(({ approve }) =>

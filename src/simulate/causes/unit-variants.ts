@@ -6,6 +6,7 @@ import {
   type CompiledSide,
   type CompiledSides,
   byIdThenSlot,
+  slotsOf,
   type SideContent,
 } from "../side-contents.ts";
 import type { SideTrees } from "./changed-entries.ts";
@@ -177,8 +178,7 @@ export interface DecidingSide {
 function sideMaker(modules: CompiledSide["modules"], promoted: readonly string[]) {
   const loaded = new Map<string, Promise<SideViews>>();
   return async (table: RoutingTable, contents: readonly SideContent[]): Promise<DecidingSide> => {
-    const slots = contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]);
-    const key = canonicalJson([policyData(table), slots]);
+    const key = canonicalJson([policyData(table), slotsOf(contents)]);
     const views = await remembered(loaded, key, () =>
       sideViews({ table, contents, modules }, (id) => promoted.includes(id)),
     );

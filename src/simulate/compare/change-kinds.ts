@@ -18,37 +18,28 @@ export type Destinations = ReadonlyMap<string, Destination>;
  * Everything that makes an endpoint another destination for a reviewer: who processes a request,
  * where, under which address and contract. Prices, limits and timeouts are no part of it.
  */
-export function destinationsOf(table: RoutingTable): Destinations {
-  const destinations = new Map<string, Destination>();
-  for (const { id, model, provider, region, dialect, upstreamModel } of Object.values(
-    table.endpoints,
-  )) {
-    const row = rowOf(table.providers, provider);
-    // Vectors of another length than before are another answer, even from the same model.
-    const length = rowOf(table.models, model)?.defaultDimensions ?? null;
-    const contract =
-      row === undefined
-        ? []
-        : [
-            row.baseUrl,
-            row.network,
-            row.plaintext,
-            row.apiVersion,
-            row.retention,
-            row.trainsOnData,
-          ];
-    const identity = JSON.stringify([
-      model,
-      provider,
-      region,
-      dialect,
-      upstreamModel,
-      length,
-      ...contract,
-    ]);
-    destinations.set(id, { host: hostOf(row?.baseUrl ?? ""), identity });
-  }
-  return destinations;
+export function destinationsOf({ endpoints, providers, models }: RoutingTable): Destinations {
+  return new Map(
+    Object.values(endpoints).map(({ id, model, provider, region, dialect, upstreamModel }) => {
+      const row = rowOf(providers, provider);
+      const identity = JSON.stringify([
+        model,
+        provider,
+        region,
+        dialect,
+        upstreamModel,
+        // Vectors of another length than before are another answer, even from the same model.
+        rowOf(models, model)?.defaultDimensions,
+        row?.baseUrl,
+        row?.network,
+        row?.plaintext,
+        row?.apiVersion,
+        row?.retention,
+        row?.trainsOnData,
+      ]);
+      return [id, { host: hostOf(row?.baseUrl ?? ""), identity }];
+    }),
+  );
 }
 
 /**
@@ -68,12 +59,11 @@ export function changeKinds(
   const newlyIndeterminate: readonly ChangeKind[] =
     head.indeterminate && !base.indeterminate ? ["indeterminate_new"] : [];
   if (base.denial !== null && head.denial !== null) {
-    const { policy, constraint, reason } = base.denial;
-    const same =
-      policy === head.denial.policy &&
-      constraint === head.denial.constraint &&
-      reason === head.denial.reason;
-    return same ? newlyIndeterminate : ["reason_changed", ...newlyIndeterminate];
+    const [before, after] = [base.denial, head.denial];
+    const members = ["policy", "constraint", "reason"] as const;
+    return members.every((name) => before[name] === after[name])
+      ? newlyIndeterminate
+      : ["reason_changed", ...newlyIndeterminate];
   }
   if (head.denial !== null) return ["newly_denied", ...newlyIndeterminate];
   if (base.denial !== null) return ["newly_allowed", ...newlyIndeterminate];

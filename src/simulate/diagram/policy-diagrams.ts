@@ -11,7 +11,7 @@ import {
 import type { Budget } from "./budget.ts";
 import { leafOf, type Diagrams, type Node, type PairedLeaves, type Profiles } from "./diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { JobSpace, Space } from "../space/job-space.ts";
+import { concernsJob, type JobSpace, type Space } from "../space/job-space.ts";
 import {
   KEY_LABELS,
   joinedNames,
@@ -20,14 +20,7 @@ import {
   type PolicyOnly,
 } from "../space/levels.ts";
 import { projectionFor, type Projection } from "../space/readers.ts";
-import {
-  CANDIDATES,
-  NO_VERDICTS,
-  keep,
-  lookUp,
-  type KnownBy,
-  type LoadedPolicy,
-} from "../views.ts";
+import { CANDIDATES, NO_VERDICTS, type LoadedPolicy, valuesByMembers } from "../views.ts";
 
 /**
  * Which assertions mean a request, as diagrams: only those that select by members which levels
@@ -52,9 +45,7 @@ export function assertionDiagrams(
   });
   return ({ job }, sample) =>
     byLevels
-      .filter(({ assertion }) =>
-        job.pair.members.some((member) => assertion.concerns(member, job.operation)),
-      )
+      .filter(({ assertion }) => concernsJob(assertion, job))
       .map(({ assertion, seen }) =>
         buildDiagram(diagrams, levels, seen, sample, (other: PolicyOnly) => ({
           number: Number(assertion.means({ ...sample, ...other })),
@@ -242,13 +233,13 @@ export function policyDiagram(
   // Of several reasons, the one of the first candidate is given.
   const seesOrder =
     reader.projection.seesOrder || contract.constraints.some(({ reasons }) => reasons.length > 1);
-  const cache: KnownBy<Node>[] = [];
+  const cache = valuesByMembers<Node>();
   const numberOf = (evaluation: PolicyEvaluation) =>
     evaluations.numberOf(JSON.stringify(evaluation), () => evaluation);
   return ({ input, inOrder, sorted, inputOf }, start) => {
     const valueOf = (path: string) =>
       path === CANDIDATES ? (seesOrder ? inOrder : sorted) : members.get(path)?.(input);
-    const same = lookUp(cache, valueOf);
+    const same = cache.find(valueOf);
     if (same !== undefined) return same;
     const loaded = new Set<string>();
     const diagram = contract.operations.includes(operation)
@@ -263,7 +254,7 @@ export function policyDiagram(
         })
       : leafOf(numberOf(NO_VERDICTS));
     const read = [...loaded].filter((path) => path === CANDIDATES || members.has(path));
-    keep(cache, read, valueOf, diagram);
+    cache.keep(read, valueOf, diagram);
     return diagram;
   };
 }

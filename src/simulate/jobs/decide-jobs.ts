@@ -1,7 +1,13 @@
 import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts";
 import type { DimensionCut, CostliestPolicy, WidestRoute } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
-import { jobsTogether, shapesOfJob, type Job, type Space } from "../space/job-space.ts";
+import {
+  concernsJob,
+  jobsTogether,
+  shapesOfJob,
+  type Job,
+  type Space,
+} from "../space/job-space.ts";
 import { pause, runJobs } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
 import { neededJobs, unchangedTest } from "./skipped-jobs.ts";
@@ -70,9 +76,10 @@ export async function decideJobs(
 function jobsInOrder({ input, plan: { jobs, space } }: JobRunner) {
   const isUnchanged = unchangedTest(input, input.promoted);
   const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
-  const isDemanded = ({ pair, operation }: Job) =>
-    demanding.some(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
-  const bySkip = Map.groupBy(jobs, (job) => isUnchanged(job) && !isDemanded(job));
+  const bySkip = Map.groupBy(
+    jobs,
+    (job) => isUnchanged(job) && !demanding.some((assertion) => concernsJob(assertion, job)),
+  );
   const inOrder = (skip: boolean) => jobsTogether(space, bySkip.get(skip) ?? []);
   return { first: inOrder(false), skipped: inOrder(true) };
 }

@@ -7,10 +7,15 @@ import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { emptyUsage, type SimulationTally, type UsageTally } from "../compare/simulation-tally.ts";
-import { formerProviders } from "../renamed-table.ts";
+import { withFormerNames } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
-import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
-import type { Job, PairClass } from "../space/job-space.ts";
+import {
+  slotsOf,
+  type CompiledSide,
+  type CompiledSides,
+  type SideContent,
+} from "../side-contents.ts";
+import { concernsJob, type Job, type PairClass } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import { ambiguousNames } from "../space/readers.ts";
 import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts";
@@ -61,15 +66,13 @@ export function unchangedTest(
 }
 
 /** Requests that name a provider as it was called in base are refused in head. */
-function mayNameFormerProvider(table: RoutingTable, workspace: string, route: string): boolean {
-  const names = formerProviders(table).map(([, name]) => name);
-  if (names.length === 0) return false;
+function mayNameFormerProvider(table: RoutingTable, workspace: string, route: string) {
   const endpoints = rowOf(table.routes, route)?.tiers.flatMap((tier) => tier.endpoints) ?? [];
   const providers = [
     ...(rowOf(table.workspaces, workspace)?.approve.providers ?? []),
     ...endpoints.flatMap((id) => rowOf(table.endpoints, id)?.provider ?? []),
   ];
-  return names.some((name) => providers.includes(name));
+  return withFormerNames(table, providers).length > providers.length;
 }
 
 function isSameText(values: readonly unknown[]) {
@@ -110,10 +113,6 @@ function routeFacts(table: RoutingTable, id: string): unknown {
         ],
     ),
   ];
-}
-
-function slotsOf(contents: readonly SideContent[]) {
-  return JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
 }
 
 /**
@@ -173,13 +172,11 @@ export function* neededJobs(
   }
 
   for (const job of skipped) {
-    const { pair, operation } = job;
     const met = new Set(
       [...assertions.values()].flat().flatMap(({ id, classes }) => (classes > 0 ? [id] : [])),
     );
     const isAsserted = space.assertions.some(
-      ({ id, concerns }) =>
-        !met.has(id) && pair.members.some((member) => concerns(member, operation)),
+      (assertion) => !met.has(assertion.id) && concernsJob(assertion, job),
     );
     if (isAsserted) yield { job, isEnough: null, onlyVerdicts: false };
   }

@@ -249,14 +249,10 @@ export interface ApprovalState {
   readonly reachingPreferences: ApprovalPart["preferences"];
   /** In the order of the views. */
   readonly sides: readonly SideState[];
-  readonly details: Details;
+  /** Made on demand: most states are never described. */
+  readonly details: () => StateDetails;
   readonly size: bigint;
 }
-
-/**
- * The description of a state's requests. Most states are never described, so it is made on demand.
- */
-type Details = () => StateDetails;
 
 interface StateDetails {
   /** Needs and features that all of them have. */

@@ -10,7 +10,7 @@ import {
 } from "./approval-states.ts";
 import type { Aspect } from "./approval-walk.ts";
 import type { Level } from "./levels.ts";
-import type { AmbiguousNames, Projection, Reader } from "./readers.ts";
+import { projectionFor, type AmbiguousNames, type Projection, type Reader } from "./readers.ts";
 import { openSide, type SideView } from "./side-walk.ts";
 import { OUTSIDE_VOCABULARY, type Universe, valuesOf } from "./universe.ts";
 import { type PreferenceEffect, preferenceEffects, withReach } from "./preference-effects.ts";
@@ -82,10 +82,15 @@ export interface Space {
   /** Whether an obligation of either side puts candidates of a region first. */
   readonly prefersRegion: boolean;
   readonly recent: RecentSpaces;
-  /** The assertions that may mean a request of the job. */
-  readonly concerning: (job: Job) => readonly AssertionReader[];
-  /** Their projection. */
-  readonly assertionsOf: (job: Job) => Projection;
+}
+
+/** Whether an assertion may mean a request of the job. */
+export function concernsJob({ concerns }: AssertionReader, { pair, operation }: Job): boolean {
+  return pair.members.some((member) => concerns(member, operation));
+}
+
+function concerning({ assertions }: Space, job: Job) {
+  return assertions.filter((assertion) => concernsJob(assertion, job));
 }
 
 /** Results of recent jobs: many jobs differ only in facts of the workspace that policies read. */
@@ -116,7 +121,7 @@ function alikeKey(space: Space, job: Job, sides: readonly SideView[]): string {
     const { tiers, primary, onGap, emulateSchema } = opened.route;
     return [approve, tiers, primary, onGap, emulateSchema];
   });
-  return JSON.stringify([job.operation, facts, space.concerning(job).map(({ id }) => id)]);
+  return JSON.stringify([job.operation, facts, concerning(space, job).map(({ id }) => id)]);
 }
 
 /** Effects of callers' preferences on the requests of a job. */
@@ -156,19 +161,23 @@ export function jobSpace(space: Space, job: Job, check: () => void = () => {}) {
   const start = startSample(job, space.universe);
   const sides = openedSides(space, job, start);
   const { states, matters } = space.recent.states(alikeKey(space, job, sides), () => {
-    const concerning = space.concerning(job);
+    const assertions = concerning(space, job);
     const effects = preferencesOf(space, sides, check);
     const [base] = sides;
-    const reached = concerning.some(({ comparesReach }) => comparesReach) ? base : undefined;
+    const reached = assertions.some(({ comparesReach }) => comparesReach) ? base : undefined;
     return approvalStates(
       start,
       valuesOf(space.universe, job.operation),
       reached === undefined ? effects : withReach(effects, reached),
       reached === undefined ? sides : [...sides, reached],
       {
-        projection: space.assertionsOf(job),
-        ofRequirements: (sample) => concerning.map(({ aspects }) => aspects.ofRequirements(sample)),
-        ofPreferences: (sample) => concerning.map(({ aspects }) => aspects.ofPreferences(sample)),
+        projection: projectionFor(
+          assertions.map(({ reader }) => reader),
+          job.operation,
+          null,
+        ),
+        ofRequirements: (sample) => assertions.map(({ aspects }) => aspects.ofRequirements(sample)),
+        ofPreferences: (sample) => assertions.map(({ aspects }) => aspects.ofPreferences(sample)),
       },
       check,
     );

@@ -67,8 +67,6 @@ export function planSpace(
   const times = timesOf(readers, zonesOfSides([base, head]));
   const universe = narrowed(universeOf(base.table, head.table, readsBudget, times));
   const pairs = pairClasses(universe, sides, assertionReaders);
-  const concerning = ({ pair, operation }: Job): readonly AssertionReader[] =>
-    assertions.filter(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const space: Space = {
     universe,
     assertions,
@@ -79,13 +77,6 @@ export function planSpace(
       ),
     ),
     recent: { states: recent(KEPT_STATES), preferences: recent(KEPT_PREFERENCES) },
-    concerning,
-    assertionsOf: (job) =>
-      projectionFor(
-        concerning(job).map(({ reader }) => reader),
-        job.operation,
-        null,
-      ),
   };
   const jobs = pairs
     .flatMap((pair) =>
