@@ -79,7 +79,6 @@ export async function simulateSides(
   const base: ReportedSide = { ...files, table: compiled.base.table };
   const tables = { base: base.table, head: head.table };
   const runner = runnerFor(compiled, request);
-  const { plan } = runner;
   const { tally, cut } = await decideJobs(runner, request, watch, true);
   // Frees the memory of the diagrams.
   await runner.load();
@@ -98,7 +97,7 @@ export async function simulateSides(
         );
   const locations = { base: locationsOf(base.files), head: locationsOf(head.files) };
   const context = (view: View): ComparisonContext => ({
-    universe: plan.space.universe,
+    universe: runner.space.universe,
     tables,
     locations,
     hostOf: { base: hostIn(base), head: hostIn(head) },
@@ -129,7 +128,7 @@ export async function simulateSides(
     space: {
       classes: tally.classes,
       shapes: String(tally.shapes),
-      dimensions: dimensionReports(plan, tally.matters),
+      dimensions: dimensionReports(runner.space, tally.matters),
     },
     declared,
     promoted,
@@ -153,9 +152,9 @@ export async function simulateSides(
         ? []
         : unusedRuleFindings(
             compiled.base,
-            tally.baseUsage,
+            tally.usage.base,
             compiled.head,
-            tally.headUsage,
+            tally.usage.head,
             locations.head,
           ),
     ...(latent !== null && { future_rows: latent }),
@@ -209,8 +208,8 @@ function asserted(
       : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
   const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
   const coverage = withFailuresOfBase(
-    coverageResults(found.coverage, coverageFacts(runner.input.head, tally.headUsage)),
-    coverageResults(found.coverage, coverageFacts(runner.input.base, tally.baseUsage)),
+    coverageResults(found.coverage, coverageFacts(runner.input.head, tally.usage.head)),
+    coverageResults(found.coverage, coverageFacts(runner.input.base, tally.usage.base)),
   );
   return assertionsReport(file, results, coverage);
 }

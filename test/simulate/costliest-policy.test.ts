@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { costliestPolicy, widestRoute } from "../../src/simulate/jobs/decide-jobs.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
-import { planSpace } from "../../src/simulate/space/make-space.ts";
+import { planSpace } from "../../src/simulate/space/job-space.ts";
 import { policySource } from "../policy/samples.ts";
 import { table } from "../support/table.ts";
 import { compiledSources, sideOf } from "./small-sides.ts";
@@ -21,7 +21,7 @@ it("the policy that was evaluated most is named with the member by which it dist
   const policies = await compiledSources([reads, joins]);
   const { table: rows } = await sideOf(table());
   const sides = compiledSides({ table: rows, policies }, { table: rows, policies }, true);
-  const { space } = planSpace(sides.base, sides.head, []);
+  const space = planSpace(sides.base, sides.head, []);
   const evaluations = new Map([
     ["reads", 2],
     ["joins", 5_000],

@@ -36,7 +36,7 @@ import type { Decision } from "../../src/canon/decision.ts";
 import { jobSpace } from "../../src/simulate/space/job-space.ts";
 import { comparedPreferences } from "../../src/simulate/space/preference-effects.ts";
 import { type OpenedSide, preferredSide } from "../../src/simulate/space/side-walk.ts";
-import { planSpace } from "../../src/simulate/space/make-space.ts";
+import { planSpace } from "../../src/simulate/space/job-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews } from "../../src/simulate/views.ts";
 
@@ -308,12 +308,7 @@ export async function decideBothWays(
 ): Promise<BothWays> {
   const sides = compiledSides(base, head, relation.fresh);
   const tables = { base: base.table, head: head.table };
-  const { space, jobs } = planSpace(
-    sides.base,
-    sides.head,
-    assertionReaders(assertions, sides),
-    narrow,
-  );
+  const space = planSpace(sides.base, sides.head, assertionReaders(assertions, sides), narrow);
   const { promoted } = relation;
   const before = await sideViews(sides.base, () => promoted === null);
   const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
@@ -395,7 +390,7 @@ export async function decideBothWays(
   let classes = 0;
   let shared = 0;
   const usage = { base: emptyUsage(), head: emptyUsage() };
-  for (const job of jobs) {
+  for (const job of space.jobs) {
     for (const one of engine.ofOperation(job.operation).of(jobSpace(space, job), usage)) {
       found.add(compare(one.sample, one.base, one.head, one.reached), job.pair.members, one.size);
       classes += 1;

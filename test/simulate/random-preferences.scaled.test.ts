@@ -12,7 +12,7 @@ import type { Outcome, SampleRequest } from "../../src/simulate/sample-request.t
 import { compiledSides, type CompiledSides } from "../../src/simulate/side-contents.ts";
 import { sideDecider, decideSample, outcomeOf } from "../../src/simulate/decide-sample.ts";
 import { jobSpace } from "../../src/simulate/space/job-space.ts";
-import { planSpace } from "../../src/simulate/space/make-space.ts";
+import { planSpace } from "../../src/simulate/space/job-space.ts";
 import type { Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews, type LoadedViews } from "../../src/simulate/views.ts";
 import { fewOrMany } from "../support/long.ts";
@@ -121,7 +121,7 @@ function foundLines(
   deciders: Deciders,
   narrow: (universe: Universe) => Universe,
 ) {
-  const { space, jobs } = planSpace(sides.base, sides.head, [], narrow);
+  const space = planSpace(sides.base, sides.head, [], narrow);
   const [lines, changed] = [new Set<string>(), new Set<string>()];
   const { tables, views } = deciders;
   const loaded = (at: "base" | "head") => ({
@@ -134,7 +134,7 @@ function foundLines(
     budgetUntil(Infinity),
   );
   const usage = { base: emptyUsage(), head: emptyUsage() };
-  for (const job of jobs) {
+  for (const job of space.jobs) {
     for (const { sample, base, head } of engine
       .ofOperation(job.operation)
       .of(jobSpace(space, job), usage)) {

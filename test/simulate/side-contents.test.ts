@@ -146,7 +146,7 @@ describe("the contents of slots", () => {
         await context.observe(filesOf(head), "reload");
         for (const { contract, slot } of compiledSides(base, head, false).head.contents) {
           if (slot === "candidate")
-            expect(await context.promote(contract.id)).toHaveProperty("record.kind", "promoted");
+            expect(await context.promote(contract.id)).toHaveProperty("kind", "promoted");
         }
         const rules = linesOf(context.lifecycle.states).filter((line) => line.endsWith(" rules"));
         expect(rules).toEqual(

@@ -35,8 +35,8 @@ function shown({ base, head }: JobInput, tally: SimulationTally): unknown {
     tally.shapes,
     comparison(tally.declared),
     comparison(tally.promoted),
-    unusedRuleFindings(base, tally.baseUsage, head, tally.headUsage, NOWHERE),
-    coverageFacts(head, tally.headUsage),
+    unusedRuleFindings(base, tally.usage.base, head, tally.usage.head, NOWHERE),
+    coverageFacts(head, tally.usage.head),
   ];
 }
 
@@ -74,7 +74,7 @@ describe("unchanged jobs", () => {
           };
           const whole = jobRunner(input);
           await whole.load();
-          for (const index of whole.plan.jobs.keys()) whole.run(index);
+          for (const index of whole.space.jobs.keys()) whole.run(index);
           const all = whole.takeTally();
           const { tally, cut } = await decideJobs(jobRunner(input), { workers: 1 }, WATCH, true);
           expect(cut).toEqual([]);

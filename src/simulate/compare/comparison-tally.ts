@@ -56,7 +56,9 @@ export function groupKey(pair: OutcomePair): string {
     const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
     // Refused on one side for a name that it does not have: all outcomes of the other side are
     // one change.
-    const keyed = isMisnamed ? [base.denial, head.denial].map(keyOf) : [base, head].map(withKey);
+    const keyed = isMisnamed
+      ? [base.denial, head.denial].map(keyOf)
+      : [base, head].map((outcome) => ({ ...outcome, denial: keyOf(outcome.denial) }));
     return JSON.stringify([kinds, ...keyed]);
   });
 }
@@ -66,23 +68,16 @@ export function groupKey(pair: OutcomePair): string {
  * change, not twenty: their subjects are collected beside them.
  */
 function folded(outcome: Outcome): Outcome {
-  const { denial } = outcome;
-  if (denial === null) return outcome;
-  const [constraint = ""] = denial.constraint.split(":");
-  return { ...outcome, denial: { ...denial, constraint } };
+  return { ...outcome, denial: withoutSubject(outcome.denial) };
+}
+
+function withoutSubject(denial: Outcome["denial"]): Outcome["denial"] {
+  return denial && { ...denial, constraint: denial.constraint.split(":")[0] ?? "" };
 }
 
 /** By which preference a caller excludes all that is left does not matter. */
 function keyOf(denial: Outcome["denial"]): Outcome["denial"] {
-  if (denial === null) return null;
-  return {
-    ...denial,
-    constraint: denial.policy === "preferences" ? "" : (denial.constraint.split(":")[0] ?? ""),
-  };
-}
-
-function withKey(outcome: Outcome): Outcome {
-  return { ...outcome, denial: keyOf(outcome.denial) };
+  return denial?.policy === "preferences" ? { ...denial, constraint: "" } : withoutSubject(denial);
 }
 
 /** `tools` of `capability_supported:tools`; of either side. */

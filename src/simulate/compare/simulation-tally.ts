@@ -23,8 +23,7 @@ export function emptyTally() {
     evaluations: new Map<string, number>(),
     declared: emptyComparison(),
     promoted: emptyComparison(),
-    baseUsage: emptyUsage(),
-    headUsage: emptyUsage(),
+    usage: { base: emptyUsage(), head: emptyUsage() },
     /** Job → counts of its assertions: their examples are the first in the order of jobs. */
     assertions: new Map<number, AssertionTally>(),
     /** Whether memory has ended deciding. */
@@ -41,8 +40,8 @@ export function mergeTally(into: SimulationTally, from: SimulationTally): void {
     into.evaluations.set(policy, (into.evaluations.get(policy) ?? 0) + count);
   mergeComparison(into.declared, from.declared);
   mergeComparison(into.promoted, from.promoted);
-  mergeUsage(into.baseUsage, from.baseUsage);
-  mergeUsage(into.headUsage, from.headUsage);
+  mergeUsage(into.usage.base, from.usage.base);
+  mergeUsage(into.usage.head, from.usage.head);
   for (const [job, tally] of from.assertions) into.assertions.set(job, tally);
   into.isFull ||= from.isFull;
 }

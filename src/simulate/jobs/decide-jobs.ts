@@ -39,8 +39,8 @@ export async function decideJobs(
   { onProgress, signal }: SimulationWatch,
   needsUsage: boolean,
 ): Promise<DecidedJobs> {
-  const { input, plan } = runner;
-  const of = plan.jobs.length;
+  const { input, space } = runner;
+  const of = space.jobs.length;
   const { first, skipped } = jobsInOrder(runner);
   await runner.load();
   const indices = first.map(({ index }) => index);
@@ -48,16 +48,16 @@ export async function decideJobs(
     onProgress({ done: jobs, of }),
   );
   tally.assertions.set(-1, runner.noAssertions());
-  const needed = neededJobs(plan, input.head, skipped, tally, needsUsage);
+  const needed = neededJobs(space, input.head, skipped, tally, needsUsage);
   const decided = await decideSkipped(runner, tally, needed, signal);
   // Requests of jobs that need not be decided count as unchanged.
   for (const job of skipped)
     if (decided?.has(job) !== true)
-      tally.shapes += shapesOfJob(plan.space, job) * BigInt(job.pair.members.length);
+      tally.shapes += shapesOfJob(space, job) * BigInt(job.pair.members.length);
   const missing = decided === null ? of - done : first.length - done;
   if (missing === 0) return { tally, cut: [] };
-  const costliest = costliestPolicy(tally, input, plan.space);
-  const widest = widestRoute(plan.jobs, input.head.table, costliest);
+  const costliest = costliestPolicy(tally, input, space);
+  const widest = widestRoute(space.jobs, input.head.table, costliest);
   const decidedJobs: DimensionCut = {
     dimension: "workspaces_and_routes",
     values: of,
@@ -73,11 +73,11 @@ export async function decideJobs(
  * Jobs to decide at once, and those of which nothing changes and no assertion demands anything of
  * head alone.
  */
-function jobsInOrder({ input, plan: { jobs, space } }: JobRunner) {
+function jobsInOrder({ input, space }: JobRunner) {
   const isUnchanged = unchangedTest(input, input.promoted);
   const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
   const bySkip = Map.groupBy(
-    jobs,
+    space.jobs,
     (job) => isUnchanged(job) && !demanding.some((assertion) => concernsJob(assertion, job)),
   );
   const inOrder = (skip: boolean) => jobsTogether(space, bySkip.get(skip) ?? []);

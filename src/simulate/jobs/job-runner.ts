@@ -16,7 +16,7 @@ import { decidedClasses, type DecidedClasses } from "../diagram/decided-classes.
 import { sideViews, tracedPolicies } from "../views.ts";
 import { type AssertionReader, type Job, jobSpace } from "../space/job-space.ts";
 import { distinctionReader } from "../space/readers.ts";
-import { planSpace } from "../space/make-space.ts";
+import { planSpace } from "../space/job-space.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { type Assertion, comparesSides } from "../assertions/assertion.ts";
 import { concernTest, distinctionsOf, selectionAspects } from "../assertions/select.ts";
@@ -33,7 +33,7 @@ export type JobRunner = ReturnType<typeof jobRunner>;
 /** Enumerates and decides jobs, one after the other, in this thread. */
 export function jobRunner(input: JobInput) {
   const tables = { base: input.base.table, head: input.head.table };
-  const plan = planSpace(input.base, input.head, assertionReaders(input.assertions, input));
+  const space = planSpace(input.base, input.head, assertionReaders(input.assertions, input));
   const budget = budgetUntil(input.deadline);
   const destinations = { base: destinationsOf(tables.base), head: destinationsOf(tables.head) };
   const compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<View, OutcomePair>>>();
@@ -45,10 +45,10 @@ export function jobRunner(input: JobInput) {
     return sides;
   };
   const spaceOf = (job: Job, tally: SimulationTally) => {
-    const space = jobSpace(plan.space, job, budget.check);
-    for (const name of space.matters) tally.matters.add(name);
-    if (space.states.some((state) => state.sides[1]?.denied === null)) tally.live.add(job.index);
-    return space;
+    const ofJob = jobSpace(space, job, budget.check);
+    for (const name of ofJob.matters) tally.matters.add(name);
+    if (ofJob.states.some((state) => state.sides[1]?.denied === null)) tally.live.add(job.index);
+    return ofJob;
   };
   /** False where the time ended the work, or was up before. */
   const inTime = (work: () => void): boolean => {
@@ -90,15 +90,14 @@ export function jobRunner(input: JobInput) {
     onlyVerdicts: boolean,
   ) => {
     const { index, pair, operation } = job;
-    const space = spaceOf(job, tally);
-    const usage = { base: tally.baseUsage, head: tally.headUsage };
+    const { usage } = tally;
     const classes = loaded().classes.ofOperation(operation);
     if (onlyVerdicts) {
-      classes.note(space, usage, isEnough);
+      classes.note(spaceOf(job, tally), usage, isEnough);
       return;
     }
     const met = new Set<SideOutcomes>();
-    for (const { sample, base, head } of classes.of(space, usage)) {
+    for (const { sample, base, head } of classes.of(spaceOf(job, tally), usage)) {
       // Both sides are the same, and so are their outcomes, but for candidates that only one view
       // has.
       if (met.has(head)) continue;
@@ -119,12 +118,11 @@ export function jobRunner(input: JobInput) {
 
   const run = (index: number) => {
     const tally = current;
-    const job = plan.jobs[index];
+    const job = space.jobs[index];
     if (job === undefined) throw new RangeError(`simulation: there is no job ${index}`);
     const { pair, operation } = job;
     const { members } = pair;
     const classes = loaded().classes.ofOperation(operation);
-    const space = spaceOf(job, tally);
     const named = namedMembers(members, tables);
     const comparisons = {
       declared: jobComparison(tally.declared, destinations, members, named),
@@ -133,9 +131,12 @@ export function jobRunner(input: JobInput) {
     const candidates = { base: jobCandidates(), head: jobCandidates() };
     const assertions = new AssertionRun(input.assertions, tables);
     let order = index * CLASSES_PER_JOB;
-    const usage = { base: tally.baseUsage, head: tally.headUsage };
+    const { usage } = tally;
     try {
-      for (const { sample, size, base, head, reached, describe } of classes.of(space, usage)) {
+      for (const { sample, size, base, head, reached, describe } of classes.of(
+        spaceOf(job, tally),
+        usage,
+      )) {
         const pairs = pairsOf(base, head);
         const shapes = size * BigInt(members.length);
         for (const view of VIEWS) comparisons[view].add(pairs[view], sample, size, order, describe);
@@ -157,7 +158,7 @@ export function jobRunner(input: JobInput) {
 
   return {
     input,
-    plan,
+    space,
     /** Loads the policies; before it nothing can be decided. Frees the memory of earlier jobs. */
     async load(): Promise<void> {
       const { base, head, promoted } = input;
@@ -171,7 +172,7 @@ export function jobRunner(input: JobInput) {
         base: { decider: sideDecider(base.table, before), views: before },
         head: { decider: sideDecider(head.table, after), views: after },
       };
-      sides = { ...both, classes: decidedClasses(plan.space, both, budget) };
+      sides = { ...both, classes: decidedClasses(space, both, budget) };
     },
     /** The loaded policies of both sides. */
     get views(): OfSides<LoadedSide["views"]> {

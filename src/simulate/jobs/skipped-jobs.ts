@@ -15,8 +15,7 @@ import {
   type CompiledSides,
   type SideContent,
 } from "../side-contents.ts";
-import { concernsJob, type Job, type PairClass } from "../space/job-space.ts";
-import type { PlannedSpace } from "../space/make-space.ts";
+import { concernsJob, type Job, type PairClass, type Space } from "../space/job-space.ts";
 import { ambiguousNames } from "../space/readers.ts";
 import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts";
 
@@ -146,13 +145,14 @@ interface SkippedJob {
  * @param needsUsage whether the report lists unused rules of head.
  */
 export function* neededJobs(
-  { jobs, space }: PlannedSpace,
+  space: Space,
   { table, contents }: CompiledSide,
   skipped: readonly Job[],
   tally: SimulationTally,
   needsUsage: boolean,
 ): Generator<SkippedJob> {
-  const { headUsage: usage, live, assertions } = tally;
+  const { live, assertions } = tally;
+  const usage = tally.usage.head;
   const destinations = destinationsOf(table);
   // A destination is new, or lost, where no request reaches it on the other side.
   let open = differing(tally, allPaths(tally));
@@ -191,7 +191,9 @@ export function* neededJobs(
   const isUnmet = ({ content }: VerdictReader) => isMissing(content, usage);
   let readers = verdictReaders(contents, table).filter(isUnmet);
   const seen = new Set(
-    jobs.flatMap((job) => (live.has(job.index) ? readers.map(({ keyOf }) => keyOf(job)) : [])),
+    space.jobs.flatMap((job) =>
+      live.has(job.index) ? readers.map(({ keyOf }) => keyOf(job)) : [],
+    ),
   ).add(null);
   for (const job of skipped) {
     // Members of a pair class are open alike.

@@ -1,6 +1,6 @@
 import { seenDimensions } from "../space/levels.ts";
 import { perScalar } from "../request-scalars.ts";
-import type { PlannedSpace } from "../space/make-space.ts";
+import type { Space } from "../space/job-space.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import type { Reader } from "../space/readers.ts";
 import type { DimensionReport } from "./report.ts";
@@ -25,10 +25,10 @@ const PATHS: Readonly<Record<string, string>> = {
  * @param matters needs and features that distinguish requests: `needs tools`.
  */
 export function dimensionReports(
-  { space, jobs, readers }: PlannedSpace,
+  space: Space,
   matters: ReadonlySet<string>,
 ): readonly DimensionReport[] {
-  const { universe } = space;
+  const { universe, jobs, readers } = space;
   const own = [...universe.operations.values()];
   const distinct = (of: (operation: (typeof own)[number]) => readonly string[]) =>
     new Set(own.flatMap(of)).size;
@@ -55,17 +55,14 @@ export function dimensionReports(
       amount("features"),
     ),
   ];
-  return [...sets, ...policyDimensions(space, readers)];
+  return [...sets, ...policyDimensions(space)];
 }
 
 /**
  * Of every operation the largest numbers. Of labels the names are counted: sets of n distinguished
  * names are 2ⁿ.
  */
-function policyDimensions(
-  { universe, sides }: PlannedSpace["space"],
-  readers: readonly Reader[],
-): readonly DimensionReport[] {
+function policyDimensions({ universe, sides, readers }: Space): readonly DimensionReport[] {
   const found = new Map<string, { values: number; distinguished: number }>();
   for (const [operation, own] of universe.operations) {
     const levelReaders = sides.map(({ table, projectionOf }) => ({

@@ -1,5 +1,5 @@
-import { type Recent, remembered } from "../remembered.ts";
-import type { Operation } from "../../canon/operation.ts";
+import { type Recent, recent, remembered } from "../remembered.ts";
+import { type Operation, OPERATIONS } from "../../canon/operation.ts";
 import { perScalar } from "../request-scalars.ts";
 import { type Member, PLAIN_SAMPLE, type SampleRequest } from "../sample-request.ts";
 import {
@@ -10,13 +10,23 @@ import {
 } from "./approval-states.ts";
 import type { Aspect } from "./approval-walk.ts";
 import type { Level } from "./levels.ts";
-import { projectionFor, type AmbiguousNames, type Projection, type Reader } from "./readers.ts";
+import {
+  type AmbiguousNames,
+  ambiguousNames,
+  policyReader,
+  type Projection,
+  projectionFor,
+  type Reader,
+} from "./readers.ts";
 import { openSide, type SideView } from "./side-walk.ts";
-import { OUTSIDE_VOCABULARY, type Universe, valuesOf } from "./universe.ts";
+import { OUTSIDE_VOCABULARY, type Universe, universeOf, valuesOf } from "./universe.ts";
 import { type PreferenceEffect, preferenceEffects, withReach } from "./preference-effects.ts";
 import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { routeName, routeOf, rowOf } from "../table-rows.ts";
+import { destinationsOf } from "../compare/change-kinds.ts";
+import { type CompiledSide, zonesOfSides } from "../side-contents.ts";
+import { timesOf } from "./times.ts";
 
 /** One class of pairs under one operation: the unit of enumeration. */
 export interface Job {
@@ -75,8 +85,12 @@ export interface AssertionReader {
   readonly comparesReach: boolean;
 }
 
+/** The requests that both sides can decide, and the jobs that enumerate them. */
 export interface Space {
   readonly universe: Universe;
+  readonly jobs: readonly Job[];
+  /** Policies of both sides, and assertions. */
+  readonly readers: readonly Reader[];
   readonly assertions: readonly AssertionReader[];
   readonly sides: readonly SpaceSide[];
   /** Whether an obligation of either side puts candidates of a region first. */
@@ -126,13 +140,13 @@ function alikeKey(space: Space, job: Job, sides: readonly SideView[]): string {
 
 /** Effects of callers' preferences on the requests of a job. */
 function preferencesOf(
-  { universe, prefersRegion, recent }: Space,
+  space: Space,
   sides: readonly SideView[],
   check: () => void,
 ): readonly PreferenceEffect[] {
   const readers = {
     seesOrder: sides.some(({ projection }) => projection.seesOrder),
-    prefersRegion,
+    prefersRegion: space.prefersRegion,
   };
   const facts = sides.map(({ opened }) => {
     if (opened === null) return null;
@@ -144,8 +158,8 @@ function preferencesOf(
     } = opened.workspace.approve;
     return [approve, opened.route.tiers, opened.route.primary];
   });
-  return recent.preferences(JSON.stringify([readers.seesOrder, facts]), () =>
-    preferenceEffects(universe.preferences, sides, readers, check),
+  return space.recent.preferences(JSON.stringify([readers.seesOrder, facts]), () =>
+    preferenceEffects(space.universe.preferences, sides, readers, check),
   );
 }
 
@@ -432,4 +446,64 @@ function destinationNumbers(member: Member, sides: readonly SpaceSide[]): unknow
       return remembered(numbers, destination, () => numbers.size);
     }),
   );
+}
+
+/**
+ * Jobs that are alike are decided one after the other. Each has hundreds of states, with the parts
+ * that they were made of.
+ */
+const KEPT_STATES = 4;
+const KEPT_PREFERENCES = 256;
+
+/**
+ * The space of two sides. The same sides give the same jobs in the same order, in every thread.
+ *
+ * @param narrowed makes the universe smaller; every value that it leaves out is one that is not
+ * decided.
+ */
+export function planSpace(
+  base: CompiledSide,
+  head: CompiledSide,
+  assertions: readonly AssertionReader[],
+  narrowed: (universe: Universe) => Universe = (universe) => universe,
+): Space {
+  const sides = [base, head].map(({ table, contents }): SpaceSide => {
+    const destinations = destinationsOf(table);
+    const readers = contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)]));
+    const ambiguous = ambiguousNames(table);
+    const projections = new Map<Operation, Projection>();
+    return {
+      table,
+      readers,
+      ambiguous,
+      projectionOf: (operation) =>
+        remembered(projections, operation, () => projectionFor(readers, operation, ambiguous)),
+      destinationOf: ({ id }) => destinations.get(id)?.identity ?? id,
+    };
+  });
+  const assertionReaders = assertions.map(({ reader }) => reader);
+  const readers = [...sides.flatMap((side) => side.readers), ...assertionReaders];
+  const readsBudget = readers.some((reader) => readsPath(reader, "input.budget"));
+  const times = timesOf(readers, zonesOfSides([base, head]));
+  const universe = narrowed(universeOf(base.table, head.table, readsBudget, times));
+  const jobs = pairClasses(universe, sides, assertionReaders)
+    .flatMap((pair) =>
+      OPERATIONS.filter((operation) => universe.operations.has(operation))
+        .filter((operation) => pair.members[0].model !== "" || operation === "moderations")
+        .map((operation) => ({ pair, operation })),
+    )
+    .map((job, index): Job => ({ index, ...job }));
+  return {
+    universe,
+    jobs,
+    readers,
+    assertions,
+    sides,
+    prefersRegion: [base, head].some(({ contents }) =>
+      contents.some(({ contract }) =>
+        contract.obligations.some(({ kind }) => kind === "prefer_region"),
+      ),
+    ),
+    recent: { states: recent(KEPT_STATES), preferences: recent(KEPT_PREFERENCES) },
+  };
 }
