@@ -56,7 +56,7 @@ export interface PlainRequests {
 }
 
 /** The parts of a side that classes depend on. */
-export interface SpaceSide {
+interface SpaceSide {
   readonly table: RoutingTable;
   /** Its policies. */
   readonly readers: readonly Reader[];
@@ -281,7 +281,7 @@ export interface PairClass {
  * that both sides know of them is the same up to the names of workspace, route, endpoints and
  * models, and nothing can distinguish these names.
  */
-export function pairClasses(
+function pairClasses(
   { workspaces, models }: Universe,
   sides: readonly SpaceSide[],
   assertions: readonly Reader[],
