@@ -80,7 +80,7 @@ export interface LoadedSide {
   readonly views: LoadedViews;
 }
 
-/** The identity of a sample's key. No decision depends on the members that are made up here. */
+/** The identity of a sample's key. Members without effect on decisions are made up. */
 export function identityOf({ workspace, key }: SampleRequest): Identity {
   return {
     workspace,
@@ -143,7 +143,7 @@ export function outcomeOf(decision: Decision): Outcome {
   const { maxOutputTokens, stripFields } = edits;
   return {
     plan: plan.map((candidate) => plannedEndpoint(candidate, plan)),
-    // With one endpoint, the number that may be tried means nothing.
+    // The limit of attempts has no effect on a plan of one endpoint.
     maxCandidates: plan.length === 1 ? null : maxCandidates,
     denial: null,
     edits: { maxOutputTokens, stripFields },

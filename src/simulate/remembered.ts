@@ -1,4 +1,4 @@
-/** A value that is made once for each key. */
+/** The cached value of a key; made on the first call. */
 export function remembered<Key, Value>(
   cache: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
@@ -31,7 +31,7 @@ export function numbered<Value>() {
 
 export type Recent<Value> = ReturnType<typeof recent<Value>>;
 
-/** Keeps the values that were made last, by key. @param limit so many are kept. */
+/** Caches the most recent values by key. @param limit how many. */
 export function recent<Value>(limit: number) {
   const values = new Map<string, Value>();
   return (key: string, make: () => Value): Value =>

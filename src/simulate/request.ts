@@ -24,7 +24,7 @@ export interface Side {
 /** The facts of a side in a report, besides its policies. */
 export type ReportedSide = Omit<Side, "policies">;
 
-/** A candidate that is taken for promoted. */
+/** A candidate that counts as promoted. */
 export interface Promotion {
   readonly id: string;
   /**
@@ -45,7 +45,7 @@ export interface HeldFile {
 }
 
 export interface SimulationRequest {
-  /** Whether both sides are taken as stores would start them that have seen neither. */
+  /** Whether both sides start as in a new store. */
   readonly fresh: boolean;
   /** The contents that a server enforces; absent: base is a new store. Not with `fresh`. */
   readonly enforced?: EnforcedDigests | null;

@@ -32,7 +32,7 @@ export interface CompiledSide {
   readonly table: RoutingTable;
   /** By id, enforced contents first. */
   readonly contents: readonly SideContent[];
-  /** Every content with rules stands in one of them at least. */
+  /** At least one of them has each content with rules. */
   readonly modules: readonly PolicyModule[];
 }
 

@@ -28,7 +28,7 @@ export const CANDIDATES = "input.candidates";
 function tracedPolicy(policy: SinglePolicy) {
   let evaluations = valuesByMembers<Traced>();
   let size = 0;
-  /** @param beforeEvaluation called where no known evaluation applies; its errors are passed on. */
+  /** @param beforeEvaluation called before an evaluation that is not cached; may throw. */
   return (input: PolicyInput, beforeEvaluation: () => void = () => {}): Traced => {
     // The host leaves the policy out by the operation, which no evaluation loads.
     if (!policy.contract.operations.includes(input.operation)) return NOT_APPLIED;
@@ -142,7 +142,7 @@ const MAXIMUM_ANSWERS = 50_000;
  * Loads the policies of one side once, for both views: every input is evaluated once, and each view
  * applies its slots to the verdicts.
  *
- * @param promoted which candidates are taken as promoted.
+ * @param promoted which candidates count as promoted.
  * @param tracedOf shared with the other side; default: not shared.
  */
 export async function sideViews(
@@ -184,7 +184,7 @@ async function loadedContents({
     };
   });
   const loaded = await createSinglePolicies({ modules }, states, policyData(table), () => "shadow");
-  // Modules of base hold more than is kept of it, and contents of both sides are in two of them.
+  // Base's modules have contents that head does not keep, and common contents are in two modules.
   const byContent = new Map(loaded.map((policy) => [contentKey(policy.identity), policy]));
   return (content) => {
     if (content.rules === null) return silentPolicy(content);

@@ -69,7 +69,7 @@ function onlyIn(
 ): readonly DestinationReport[] {
   const ids = new Set(
     plainGroups(groups).flatMap((group) => {
-      // Where the name is known, these requests reach what others reach too.
+      // The side that has the name serves these requests like all others.
       if (group[OTHER_SIDE[side]].denial?.reason === "unknown_preference") return [];
       const there = new Set(group[OTHER_SIDE[side]].plan.map(processorOf));
       return group[side].plan.flatMap((candidate) =>

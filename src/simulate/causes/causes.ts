@@ -32,7 +32,7 @@ interface CauseQuestion extends OfSides<ReportedSide> {
 /**
  * Every changed entry of the files with the groups that follow from it. Entries that only together
  * lead to a group are one cause. The worst comes first; entries without any group follow, and
- * groups whose cause was not found stand last under a cause without entries.
+ * groups without a cause come last, under a cause without entries.
  */
 export async function causesOf(question: CauseQuestion): Promise<readonly CauseReport[]> {
   const { base, head, compiled, others } = question;

@@ -34,8 +34,8 @@ const KINDS: Readonly<Record<string, ChangedEntry["kind"]>> = {
 const WHOLE = new Set(["price", "batch", "reasoning", "weights"]);
 
 /**
- * Every entry that differs, in the order of head's file; what comes or goes is one entry, whatever
- * it holds.
+ * Every entry that differs, in the order of head's file. A row or map that only one side has is one
+ * entry, however many members it has.
  */
 export function treeEntries(
   { base, head }: SideTrees,

@@ -81,8 +81,8 @@ function isMode({ path }: TreeEntry) {
 }
 
 /**
- * Whether a unit names a row that the other one adds or removes, and so cannot stand without it. It
- * can under a row's other name.
+ * Whether a unit names a row that the other one adds or removes: without that row it does not
+ * compile. A renamed row can be named either way.
  */
 export function needs(unit: ChangedUnit, other: ChangedUnit): boolean {
   if (other.row !== null) return false;

@@ -69,7 +69,7 @@ export interface ChangedMember extends OfSides<Member | null> {
  * Every entry that differs, in the order of head's file; those that base alone has come after those
  * that head has.
  *
- * @param isOne whether an entry is one, whatever it holds.
+ * @param isOne whether an entry is compared as one value.
  */
 export function changedMembers(
   base: ConfigNode,
@@ -158,8 +158,8 @@ function emptyMap({ at }: ConfigNode): MapNode {
 }
 
 /**
- * A value as YAML has it in one line: `[gpt-5-eu, gpt-5-us]`. Two values that differ have texts
- * that differ.
+ * A value as YAML has it in one line: `[gpt-5-eu, gpt-5-us]`. Different values have
+ * different texts.
  */
 export function flowText(value: JsonValue | undefined): string {
   if (value === undefined) return "";

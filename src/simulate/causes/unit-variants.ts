@@ -128,8 +128,7 @@ function withRows(
 }
 
 /**
- * One tree with a unit as the other tree has it, in the names that the one tree has for everything
- * else.
+ * One tree with a unit of the other tree. All other rows keep the names of the one tree.
  *
  * @param renamed names of the other tree, and those of the one tree.
  */

@@ -49,7 +49,7 @@ export function budgetUntil(deadline: number) {
       check();
       evaluations.set(policy, (evaluations.get(policy) ?? 0) + 1);
     },
-    /** Evaluations of each policy since they were last taken. */
+    /** Evaluations of each policy since the last call. */
     takeEvaluations(): Map<string, number> {
       const counts = evaluations;
       evaluations = new Map();

@@ -1,6 +1,6 @@
 import { recent, remembered } from "../remembered.ts";
 
-/** The requests that a leaf stands for. */
+/** The requests of one leaf. */
 export interface LeafProfile {
   readonly leaf: number;
   /** How many requests there are. */
@@ -120,7 +120,7 @@ export function profilesOf(diagrams: Diagrams, sizes: readonly number[]) {
   };
 }
 
-/** Slots of a table to begin with; twice as many whenever half are taken. */
+/** Initial slots of a table; they double when half of them are in use. */
 const FIRST_SLOTS = 1_024;
 /** Numbers of a slot: left, right, value. */
 const WIDTH = 3;
@@ -200,7 +200,7 @@ function mixed(left: number, right: number): number {
  */
 export type Node = number;
 
-/** The leaf that holds a number from 0. */
+/** The leaf of a number from 0. */
 export function leafOf(value: number): Node {
   return -1 - value;
 }
@@ -365,13 +365,13 @@ export function relabelling(
 
 export type PairedLeaves = ReturnType<typeof pairedLeaves>;
 
-/** Two functions as one: its leaves stand for pairs of leaves. */
+/** Two functions as one: each of its leaves is a pair of leaves. */
 export function pairedLeaves(diagrams: Diagrams) {
   const pairs: (readonly [left: number, right: number])[] = [];
   return {
     // A combination joins each pair of leaves once.
     of: combination(diagrams, (left, right) => pairs.push([left, right]) - 1),
-    /** The leaves that a leaf of {@link of} stands for. */
+    /** The pair of a leaf of {@link of}. */
     at(leaf: number): readonly [left: number, right: number] {
       const pair = pairs[leaf];
       if (pair === undefined) throw new RangeError(`diagrams: no leaf has the number ${leaf}`);

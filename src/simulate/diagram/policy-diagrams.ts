@@ -61,7 +61,7 @@ export interface OperationDiagrams {
   readonly diagrams: Diagrams;
   readonly levels: readonly Level[];
   readonly profiles: Profiles;
-  /** For any two functions: a leaf may stand for a pair of pairs. */
+  /** Joins any two functions; a leaf can be a pair of pairs. */
   readonly pairs: PairedLeaves;
   readonly budget: Budget;
 }

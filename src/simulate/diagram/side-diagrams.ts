@@ -12,7 +12,7 @@ import { ambiguousNames, policyReader, projectionFor } from "../space/readers.ts
 import { actingPolicies } from "../views.ts";
 
 /**
- * The joint result of several policies, with everything left out that no decision shows: a
+ * The joint result of several policies, without anything that no decision shows: a
  * denial without the verdicts that come after it, or the candidates that are left and the
  * obligations on them. So ten policies that may each deny have eleven results and not a thousand.
  * The same order as `decide/verdicts.ts`: filters, then gates, then obligations.
@@ -106,7 +106,7 @@ function closedBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
   return closing === undefined ? state : { kind: "denied", by: nameOf(closing), indeterminate };
 }
 
-/** As `decide/verdicts.ts` has it, for the candidates that no filter has left out. */
+/** Same rule as `decide/verdicts.ts`, for the candidates that no filter has excluded. */
 function closes({ verdict, effect, failing }: PolicyVerdict, filtered: readonly string[]): boolean {
   if (verdict === "pass") return false;
   if (verdict === "indeterminate" || effect === "gate") return true;
@@ -223,7 +223,7 @@ export function diagramUsage(
         if (!tally.effective.has(id) && hasEffect(single, root, verdicts)) tally.effective.add(id);
       }
     },
-    /** A tally was taken: everything has to be noted in the next one too. */
+    /** A new tally begins: note everything again. */
     forget(): void {
       for (const roots of noted) roots.clear();
     },

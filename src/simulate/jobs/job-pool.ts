@@ -93,7 +93,7 @@ export async function runJobs(
       end = from;
       const answer = await thread.ask(batch);
       count(answer.done);
-      // Its memory may be full while another thread goes on.
+      // Its memory may be full; other threads continue.
       if (answer.done < batch.length) break;
     }
     const { tally } = await thread.ask([]);

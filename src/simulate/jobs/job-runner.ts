@@ -199,7 +199,7 @@ export function jobRunner(input: JobInput) {
      * Decides requests of an unchanged job, and notes the rules that they meet and the destinations
      * that they reach, but counts none of them.
      *
-     * @param tally that is given for all jobs until the next one is taken. @param isEnough called
+     * @param tally the same one until the next `takeTally`. @param isEnough called
      * repeatedly; true ends the run. @param onlyVerdicts notes nothing but the policies' verdicts.
      * @returns false where the time is up.
      */
@@ -212,7 +212,7 @@ export function jobRunner(input: JobInput) {
 /** Everything that a thread needs to enumerate and decide jobs. Plain data. */
 export interface JobInput extends CompiledSides {
   /**
-   * Policies of head that are taken for promoted, and none of base's; `null`: every candidate of
+   * Policies of head that count as promoted, and none of base's; `null`: every candidate of
    * both sides.
    */
   readonly promoted: readonly string[] | null;

@@ -21,10 +21,10 @@ import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts"
 
 /**
  * Tests whether both sides of a job have the same rows and policies: then all its requests are
- * decided alike, and none has to be decided. Rows are compared whole, also by members that no
+ * decided alike, and none has to be decided. Rows are compared whole, including members that no
  * decision reads.
  *
- * @param promoted policies of head that are taken for promoted, and none of base's; `null`: every
+ * @param promoted policies of head that count as promoted, and none of base's; `null`: every
  * candidate.
  */
 export function unchangedTest(

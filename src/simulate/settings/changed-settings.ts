@@ -146,7 +146,7 @@ function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly str
   return hasRows(section) || section === "regions" ? rowOf<object>({ ...found }, name) : found;
 }
 
-/** Files that differ: their digests stand for their texts. */
+/** Files that differ, with the digests of their texts. */
 function changedSources(
   base: readonly Source[],
   head: readonly Source[],

@@ -112,7 +112,7 @@ interface Joint {
   readonly nodes: readonly NodeId[];
   /** Whether every side denies the requests. */
   readonly isDenied: boolean;
-  /** The joint after each step, once it is known. */
+  /** The joint after each step; made on demand. */
   readonly next: (Joint | undefined)[];
 }
 
@@ -272,7 +272,7 @@ function addAsOne<Reached extends Walked>(found: Map<number, Reached>, key: numb
  */
 export type Aspect = "not meant" | "excepted" | "meant";
 
-/** Conditions of an assertion all have to hold, and so have its exceptions. */
+/** An assertion applies where all its conditions are met, and excepts where all exceptions are. */
 export function joinedAspects(one: Aspect, other: Aspect | undefined): Aspect {
   if (one === "not meant" || other === "not meant") return "not meant";
   return one === "excepted" && other === "excepted" ? "excepted" : "meant";

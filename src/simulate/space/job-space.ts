@@ -79,7 +79,7 @@ export interface AssertionReader {
   readonly aspects: {
     readonly [Part in "ofRequirements" | "ofPreferences"]: (sample: SampleRequest) => Aspect;
   };
-  /** Whether it holds wherever a request has the same result on both sides. */
+  /** Whether it passes for every request with the same result on both sides. */
   readonly comparesSides: boolean;
   /** Whether it compares the destinations of requests on both sides. */
   readonly comparesReach: boolean;
@@ -316,7 +316,7 @@ const PATHS: Readonly<Record<Kind, readonly string[]>> = {
   model: ["input.candidates"],
 };
 
-/** The name as a description has it: itself, or a number where it is interchangeable. */
+/** The name in a description: itself, or a number where it is interchangeable. */
 type Naming = (kind: Kind, name: string) => string;
 
 type Names = ReturnType<typeof namesFor>;

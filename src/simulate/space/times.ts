@@ -98,7 +98,7 @@ function hourClass(readers: readonly ClockReader[], hour: number): string {
     .join();
 }
 
-/** Weekdays that no reader names are alike to readers that only compare with their own strings. */
+/** Weekdays that a reader does not name are alike to it if it only compares with its own strings. */
 function weekdayClass(readers: readonly ClockReader[], weekday: string): string {
   const isDistinguished = readers.some(
     ({ names, inspects, relates }) => names(weekday) || inspects.length > 0 || relates,
