@@ -26,7 +26,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   network: 1,
   policy: 29,
   server: 26,
-  simulate: 117,
+  simulate: 114,
   store: 43,
   telemetry: 10,
   validation: 1,
