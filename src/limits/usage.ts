@@ -19,88 +19,78 @@ const FRESH = 5_000;
 /** Older figures decide nothing: the store has failed for too long. Milliseconds. */
 const OLDEST = 60_000;
 
+export type BudgetLevels = ReturnType<typeof budgetLevels>;
+
 /**
  * Remaining part of budgets, for policies that read it. The counters of all replicas are in memory
  * as they were seconds ago: a request looks them up and waits for the store only where none have
  * been read lately.
+ *
+ * @param now milliseconds since the epoch.
  */
-export class BudgetLevels {
-  readonly #store: Pick<LimitStore, "read">;
-  readonly #now: () => number;
-  #used: ReadonlyMap<string, number> = new Map();
-  #readAt = Number.NEGATIVE_INFINITY;
-  #reading: Promise<void> | null = null;
+export function budgetLevels(store: Pick<LimitStore, "read">, now: () => number) {
+  let used: ReadonlyMap<string, number> = new Map();
+  let readAt = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | null = null;
 
-  /** @param now milliseconds since the epoch. */
-  constructor(store: Pick<LimitStore, "read">, now: () => number) {
-    this.#store = store;
-    this.#now = now;
+  function isReadWithin(age: number): boolean {
+    const elapsed = now() - readAt;
+    return elapsed >= 0 && elapsed < age;
+  }
+
+  function read(): Promise<void> {
+    reading ??= readOnce().finally(() => (reading = null));
+    return reading;
+  }
+
+  async function readOnce() {
+    const at = now();
+    try {
+      used = usedOf(await store.read(at));
+      readAt = at;
+    } catch {
+      // The last reading holds until it is too old; then `stepOf` gives `null`.
+    }
+  }
+
+  const uses = (subjects: readonly LimitedSubject[]) =>
+    subjects.flatMap(({ kind, id, limits }) =>
+      countedUses(`${kind}:${id}`, budgetsOf(limits), used, now()).map((use) => ({ id, ...use })),
+    );
+
+  function tightest(subjects: readonly LimitedSubject[]): BudgetStep {
+    const shares = uses(subjects).map((use) =>
+      use.limit === 0 ? 0 : (use.limit - use.used) / use.limit,
+    );
+    return budgetStep(Math.min(1, ...shares));
   }
 
   /**
    * The step of the tightest budget of these; `null` where the store does not answer. Never
    * rejects.
    */
-  stepOf(subjects: readonly LimitedSubject[]): BudgetStep | Promise<BudgetStep | null> {
+  function stepOf(subjects: readonly LimitedSubject[]): BudgetStep | Promise<BudgetStep | null> {
     if (!subjects.some(({ limits }) => budgetsOf(limits).length > 0)) return "unlimited";
-    if (this.#isReadWithin(FRESH)) return this.#tightest(subjects);
-    const reading = this.#read();
-    if (this.#isReadWithin(OLDEST)) return this.#tightest(subjects);
-    return reading.then(() => (this.#isReadWithin(OLDEST) ? this.#tightest(subjects) : null));
-  }
-
-  #isReadWithin(age: number): boolean {
-    const elapsed = this.#now() - this.#readAt;
-    return elapsed >= 0 && elapsed < age;
-  }
-
-  #read(): Promise<void> {
-    this.#reading ??= this.#readOnce().finally(() => (this.#reading = null));
-    return this.#reading;
-  }
-
-  async #readOnce() {
-    const now = this.#now();
-    try {
-      this.#used = usedOf(await this.#store.read(now));
-      this.#readAt = now;
-    } catch {
-      // The last reading holds until it is too old; then `stepOf` gives `null`.
-    }
+    if (isReadWithin(FRESH)) return tightest(subjects);
+    const renewal = read();
+    if (isReadWithin(OLDEST)) return tightest(subjects);
+    return renewal.then(() => (isReadWithin(OLDEST) ? tightest(subjects) : null));
   }
 
   /**
    * Use of each budget of these subjects, at most a minute old; empty where the store does not
    * answer. Older figures are renewed for the next call.
    */
-  usesOf(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
-    if (!this.#isReadWithin(FRESH)) void this.#read();
-    return this.#isReadWithin(OLDEST) ? this.#uses(subjects) : [];
+  function usesOf(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
+    if (!isReadWithin(FRESH)) void read();
+    return isReadWithin(OLDEST) ? uses(subjects) : [];
   }
 
   /** The same for all workspaces of a table. */
-  usesOfWorkspaces(workspaces: RoutingTable["workspaces"]): readonly BudgetUse[] {
-    return this.usesOf(
-      Object.values(workspaces).map(({ id, limits }) => ({ kind: "workspace", id, limits })),
-    );
-  }
+  const usesOfWorkspaces = (workspaces: RoutingTable["workspaces"]) =>
+    usesOf(Object.values(workspaces).map(({ id, limits }) => ({ kind: "workspace", id, limits })));
 
-  #uses(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
-    const now = this.#now();
-    return subjects.flatMap(({ kind, id, limits }) =>
-      countedUses(`${kind}:${id}`, budgetsOf(limits), this.#used, now).map((use) => ({
-        id,
-        ...use,
-      })),
-    );
-  }
-
-  #tightest(subjects: readonly LimitedSubject[]): BudgetStep {
-    const left = this.#uses(subjects).map(({ limit, used }) =>
-      limit === 0 ? 0 : (limit - used) / limit,
-    );
-    return budgetStep(Math.min(1, ...left));
-  }
+  return { stepOf, usesOf, usesOfWorkspaces };
 }
 
 /** One budget of a workspace or key, by its id. */

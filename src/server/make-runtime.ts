@@ -15,7 +15,7 @@ import type { ServerLimits } from "../http/capacity.ts";
 import { manageKeys } from "../keys/key-management.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
-import { BudgetLevels } from "../limits/usage.ts";
+import { budgetLevels } from "../limits/usage.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { Store } from "../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";
@@ -89,7 +89,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       },
     },
     quotas: parts.quotas,
-    budgets: new BudgetLevels(store.limits, Date.now),
+    budgets: budgetLevels(store.limits, Date.now),
     simulationRate: new SimulationRate(),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),

@@ -120,41 +120,45 @@ async function stampOf(path: string): Promise<string> {
   }
 }
 
+export type ReloadRequests = ReturnType<typeof createReloadRequests>;
+
 /**
  * Requests to reload, by SIGHUP or because files have changed. They may come at any time: before
  * there is a server, or while it reloads, one is remembered for all of them; while it drains they
  * mean nothing, so that stopping waits for the reload under way only.
  */
-export class ReloadRequests {
-  #reload: (() => Promise<void>) | null = null;
-  #isRunning = false;
-  #isWaiting = false;
+export function createReloadRequests() {
+  let reload: (() => Promise<void>) | null = null;
+  let isRunning = false;
+  let isWaiting = false;
 
-  /** Bound, so that it can be a signal's listener: without one SIGHUP would end the process. */
-  readonly request = () => {
-    if (this.#reload === null || this.#isRunning) this.#isWaiting = true;
-    else void this.#run(this.#reload);
+  const request = () => {
+    if (reload === null || isRunning) isWaiting = true;
+    else void run(reload);
   };
 
-  /**
-   * From now on requests are carried out, beginning with one that has waited. @param reload never
-   * rejects.
-   */
-  beginReloads(reload: () => Promise<void>): void {
-    this.#reload = reload;
-    if (this.#isWaiting) this.request();
+  async function run(work: () => Promise<void>) {
+    isWaiting = false;
+    isRunning = true;
+    await work();
+    isRunning = false;
+    if (isWaiting) request();
   }
 
-  /** From now on requests mean nothing. */
-  endReloads(): void {
-    this.#reload = () => Promise.resolve();
-  }
-
-  async #run(reload: () => Promise<void>) {
-    this.#isWaiting = false;
-    this.#isRunning = true;
-    await reload();
-    this.#isRunning = false;
-    if (this.#isWaiting) this.request();
-  }
+  return {
+    /** Also a signal's listener: without one SIGHUP would end the process. */
+    request,
+    /**
+     * From now on requests are carried out, beginning with one that has waited. @param work never
+     * rejects.
+     */
+    beginReloads(work: () => Promise<void>): void {
+      reload = work;
+      if (isWaiting) request();
+    },
+    /** From now on requests mean nothing. */
+    endReloads(): void {
+      reload = () => Promise.resolve();
+    },
+  };
 }

@@ -7,7 +7,7 @@ import type {
   EvidenceFaultCause,
   EvidenceHealth,
 } from "../evidence/evidence-store.ts";
-import type { BeginTrace, RequestObserver } from "../evidence/observer.ts";
+import type { RequestObserver } from "../evidence/observer.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import type { KeyChange } from "../keys/key-ring.ts";
 import { StartError } from "./start-error.ts";
@@ -17,7 +17,6 @@ import type { LogOptions, RunningServer } from "./running-server.ts";
 import { statusMetrics, type StatusSources } from "./status-metrics.ts";
 import { formatExposition, type Family } from "../telemetry/families.ts";
 import { type JsonLog, requestLog } from "../telemetry/log-record.ts";
-import type { Otlp } from "../telemetry/open-otlp.ts";
 import {
   OtlpSettingError,
   readOtlpSettings,
@@ -33,134 +32,26 @@ const CHECK_INTERVAL = 1_000;
 /** Longest wait for a slow reader at the end, milliseconds. */
 const LOG_CLOSE_TIME = 1_000;
 
+export type ServerLog = ReturnType<typeof serverLog>;
+
 /** The log lines of one server about itself. Does nothing without a log. */
-export class ServerLog {
-  readonly #log: JsonLog | null;
-  #hasStarted = false;
-  readonly observer: RequestObserver | null;
+export function serverLog(log: JsonLog | null) {
+  let hasStarted = false;
 
-  constructor(log: JsonLog | null) {
-    this.#log = log;
-    this.observer = log === null ? null : requestLog(log);
-  }
-
-  static async open({ format, level, shared = false }: LogOptions): Promise<ServerLog> {
-    if (format === "text") return new ServerLog(null);
-    const { openJsonLog } = await import("../telemetry/log-record.ts");
-    return new ServerLog(await openJsonLog({ level, descriptor: 1, shared }));
-  }
-
-  /** Lines that no reader took in time. */
-  readonly dropped = () => this.#log?.dropped() ?? 0;
-
-  readonly keyChanged = ({ id, workspace, change }: KeyChange) => {
-    this.#log?.write("info", {
-      event: "key_changed",
-      key_id: asIdentifier(id),
-      workspace: asIdentifier(workspace),
-      change,
-    });
-  };
-
-  readonly endpointChanged = (
-    endpointId: string,
-    change: "ejected" | "readmitted",
-    ejections: number,
-    operation: CallKind,
-  ) => {
-    const level = change === "ejected" ? "warn" : "info";
-    const endpoint = asIdentifier(endpointId);
-    this.#log?.write(level, { event: `endpoint_${change}`, endpoint, operation, ejections });
-  };
-
-  readonly issuerKeysFailed = (issuer: string, cause: KeyFetchFailure): void =>
-    this.#log?.write("warn", {
-      event: "issuer_keys_unavailable",
-      issuer: asIdentifier(issuer),
-      cause,
-    });
-
-  readonly alertFailed = (alert: AlertEvent): void =>
-    this.#log?.write("warn", { event: "alert_failed", alert });
-
-  readonly policies: PolicyListener = {
-    swapped: ({ id }) =>
-      this.#log?.write("info", { event: "policies_swapped", policy_set: asIdentifier(id) }),
-    failed: (contents) => {
-      for (const { identity } of contents) {
-        const { id, revision, slot } = identity;
-        this.#log?.write("error", {
-          event: "policy_unusable",
-          policy: asIdentifier(id),
-          revision: asIdentifier(`r${revision}`),
-          slot,
-        });
-      }
-      this.#log?.write("error", { event: "policies_degraded" });
-    },
-    recovered: () => this.#log?.write("info", { event: "policies_recovered" }),
-    differing: (drift) => this.#drifts([drift]),
-    suspended: ({ id, revision }) =>
-      this.#log?.write("warn", {
-        event: "policy_suspended",
-        policy: asIdentifier(id),
-        revision: asIdentifier(`r${revision}`),
-      }),
-  };
-
-  #drifts(drifts: readonly PolicyDrift[]) {
+  function writeDrifts(drifts: readonly PolicyDrift[]) {
     for (const { policy, drift } of drifts)
-      this.#log?.write("warn", {
+      log?.write("warn", {
         event: "policy_drift",
         policy: asIdentifier(policy),
         drift: asIdentifier(drift),
       });
   }
 
-  started({ url, adminUrl, built, keys }: RunningServer, version: string): void {
-    this.#hasStarted = true;
-    this.#log?.write("info", {
-      event: "started",
-      version: asIdentifier(version),
-      table: asIdentifier(built.snapshot.decider.table.revision),
-      port: Number(new URL(url).port),
-      admin_port: Number(new URL(adminUrl).port),
-      keys: keys.size,
-    });
-    this.#drifts(built.drifts);
-  }
-
-  reloaded(
-    built:
-      | RunningServer["built"]
-      | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] },
-  ): void {
-    if (built.ok) {
-      this.#log?.write("info", {
-        event: "reloaded",
-        table: asIdentifier(built.snapshot.decider.table.revision),
-      });
-      this.#drifts(built.drifts);
-    } else {
-      this.#reloadFailed(built.diagnostics);
-    }
-  }
-
-  /** The result of a step of a reload. @throws the step's error; the reload has failed then too. */
-  orReloadFailed<Value>(step: () => Value): Value {
-    try {
-      return step();
-    } catch (error) {
-      this.#reloadFailed([]);
-      throw error;
-    }
-  }
-
   /** @param diagnostics none where the store or the policy engine failed. */
-  #reloadFailed(diagnostics: readonly Diagnostic[]) {
+  function reloadFailed(diagnostics: readonly Diagnostic[]) {
     const errors = diagnostics.filter(({ severity }) => severity === "error");
     const [first] = errors;
-    this.#log?.write("error", {
+    log?.write("error", {
       event: "reload_failed",
       errors: Math.max(1, errors.length),
       warnings: diagnostics.length - errors.length,
@@ -170,34 +61,129 @@ export class ServerLog {
     });
   }
 
-  draining(inFlight: number): void {
-    this.#log?.write("info", { event: "draining", in_flight: inFlight });
-  }
+  return {
+    observer: log === null ? null : requestLog(log),
+    /** Lines that no reader took in time. */
+    dropped: () => log?.dropped() ?? 0,
 
-  /**
-   * Checks the store from time to time, and logs when it fails and when it recovers. Returns the
-   * function that stops it.
-   */
-  watchStore(health: () => EvidenceHealth): () => void {
-    const log = this.#log;
-    if (log === null) return () => {};
-    let known: EvidenceHealth["state"] = "ok";
-    const timer = setInterval(() => {
-      const { state, waiting, refused, lost, fault } = health();
-      if (state === known) return;
-      known = state;
-      const counts = { waiting, refused, lost };
-      if (state === "ok") log.write("info", { event: "store_recovered", ...counts });
-      else log.write("error", { event: "store_degraded", ...counts, ...faultFields(fault) });
-    }, CHECK_INTERVAL);
-    timer.unref();
-    return () => clearInterval(timer);
-  }
+    keyChanged: ({ id, workspace, change }: KeyChange) =>
+      log?.write("info", {
+        event: "key_changed",
+        key_id: asIdentifier(id),
+        workspace: asIdentifier(workspace),
+        change,
+      }),
 
-  async close(): Promise<void> {
-    if (this.#hasStarted) this.#log?.write("info", { event: "stopped" });
-    await this.#log?.close(LOG_CLOSE_TIME);
-  }
+    endpointChanged: (
+      endpointId: string,
+      change: "ejected" | "readmitted",
+      ejections: number,
+      operation: CallKind,
+    ) => {
+      const level = change === "ejected" ? "warn" : "info";
+      const endpoint = asIdentifier(endpointId);
+      log?.write(level, { event: `endpoint_${change}`, endpoint, operation, ejections });
+    },
+
+    issuerKeysFailed: (issuer: string, cause: KeyFetchFailure): void =>
+      log?.write("warn", {
+        event: "issuer_keys_unavailable",
+        issuer: asIdentifier(issuer),
+        cause,
+      }),
+
+    alertFailed: (alert: AlertEvent): void => log?.write("warn", { event: "alert_failed", alert }),
+
+    policies: {
+      swapped: ({ id }) =>
+        log?.write("info", { event: "policies_swapped", policy_set: asIdentifier(id) }),
+      failed: (contents) => {
+        for (const { identity } of contents) {
+          const { id, revision, slot } = identity;
+          log?.write("error", {
+            event: "policy_unusable",
+            policy: asIdentifier(id),
+            revision: asIdentifier(`r${revision}`),
+            slot,
+          });
+        }
+        log?.write("error", { event: "policies_degraded" });
+      },
+      recovered: () => log?.write("info", { event: "policies_recovered" }),
+      differing: (drift) => writeDrifts([drift]),
+      suspended: ({ id, revision }) =>
+        log?.write("warn", {
+          event: "policy_suspended",
+          policy: asIdentifier(id),
+          revision: asIdentifier(`r${revision}`),
+        }),
+    } satisfies PolicyListener,
+
+    started({ url, adminUrl, built, keys }: RunningServer, version: string): void {
+      hasStarted = true;
+      log?.write("info", {
+        event: "started",
+        version: asIdentifier(version),
+        table: asIdentifier(built.snapshot.decider.table.revision),
+        port: Number(new URL(url).port),
+        admin_port: Number(new URL(adminUrl).port),
+        keys: keys.size,
+      });
+      writeDrifts(built.drifts);
+    },
+
+    reloaded(
+      built:
+        | RunningServer["built"]
+        | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] },
+    ): void {
+      if (built.ok) {
+        log?.write("info", {
+          event: "reloaded",
+          table: asIdentifier(built.snapshot.decider.table.revision),
+        });
+        writeDrifts(built.drifts);
+      } else reloadFailed(built.diagnostics);
+    },
+
+    /** The result of a step of a reload. @throws the step's error; the reload has failed then too. */
+    orReloadFailed<Value>(step: () => Value): Value {
+      try {
+        return step();
+      } catch (error) {
+        reloadFailed([]);
+        throw error;
+      }
+    },
+
+    draining(inFlight: number): void {
+      log?.write("info", { event: "draining", in_flight: inFlight });
+    },
+
+    /**
+     * Checks the store from time to time, and logs when it fails and when it recovers. Returns the
+     * function that stops it.
+     */
+    watchStore(health: () => EvidenceHealth): () => void {
+      if (log === null) return () => {};
+      let known: EvidenceHealth["state"] = "ok";
+      const timer = setInterval(() => {
+        const { state, waiting, refused, lost, fault } = health();
+        if (state === known) return;
+        known = state;
+        const counts = { waiting, refused, lost };
+        if (state === "ok") log.write("info", { event: "store_recovered", ...counts });
+        else log.write("error", { event: "store_degraded", ...counts, ...faultFields(fault) });
+      }, CHECK_INTERVAL);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
+
+    async close(): Promise<void> {
+      if (hasStarted) log?.write("info", { event: "stopped" });
+      await log?.close(LOG_CLOSE_TIME);
+    },
+  };
 }
 
 function faultFields(fault: EvidenceFault | undefined): {
@@ -213,67 +199,59 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Longest wait for the collector at the end, milliseconds. */
 const OTLP_CLOSE_TIME = 2_000;
 
-/** Metrics, logs and traces of one server, made from its evidence. */
-export class ServerTelemetry {
-  readonly metrics = new ServerMetrics();
-  readonly log: ServerLog;
-  readonly observer: RequestObserver;
-  readonly beginTrace: BeginTrace;
-  readonly #otlp: Otlp | null;
-  #sources: Sources | null = null;
+export type ServerTelemetry = Awaited<ReturnType<typeof openServerTelemetry>>;
 
-  private constructor(
-    log: ServerLog,
-    openOtlp: ((modelOf: (endpointId: string) => string | null) => Otlp) | null,
-  ) {
-    this.log = log;
-    this.#otlp = openOtlp?.((endpointId) => this.#modelOf(endpointId)) ?? null;
-    this.observer = observers([this.metrics.requests, log.observer, this.#otlp?.observer ?? null]);
-    this.beginTrace = this.#otlp?.beginTrace ?? passTraceOn;
-  }
-
-  /** @throws {StartError} for a variable that cannot be used. */
-  static async open(
-    log: LogOptions,
-    environment: Environment,
-    version: string,
-  ): Promise<ServerTelemetry> {
-    const settings = otlpSettings(environment);
-    // Most routers export nothing, and the SDK takes its time to load.
-    const library = settings === null ? null : await import("../telemetry/open-otlp.ts");
-    const opened = await ServerLog.open(log);
-    if (settings === null || library === null) return new ServerTelemetry(opened, null);
-    return new ServerTelemetry(opened, (modelOf) => library.openOtlp(settings, version, modelOf));
-  }
-
-  /** Call it when the sources can be read. Returns the function that stops all reading. */
-  begin(sources: Sources): () => Promise<void> {
-    this.#sources = sources;
-    const droppedSpans = () => this.#otlp?.droppedSpans() ?? 0;
-    const stopMetrics = this.metrics.begin({
-      ...sources,
-      droppedLines: this.log.dropped,
-      droppedSpans,
-    });
-    const stopLooking = this.log.watchStore(() => sources.evidence.health());
-    return () => {
-      stopMetrics();
-      stopLooking();
-      return Promise.resolve();
-    };
-  }
-
-  readonly close = async () => {
-    await this.#otlp?.close(OTLP_CLOSE_TIME);
-    await this.log.close();
+/**
+ * Metrics, logs and traces of one server, made from its evidence.
+ *
+ * @throws {StartError} for a variable that cannot be used.
+ */
+export async function openServerTelemetry(
+  { format, level, shared = false }: LogOptions,
+  environment: Environment,
+  version: string,
+) {
+  const settings = otlpSettings(environment);
+  // Most routers export nothing, and the SDK takes its time to load.
+  const library = settings === null ? null : await import("../telemetry/open-otlp.ts");
+  const json =
+    format === "text"
+      ? null
+      : await (
+          await import("../telemetry/log-record.ts")
+        ).openJsonLog({ level, descriptor: 1, shared });
+  let sources: Sources | null = null;
+  const log = serverLog(json);
+  const metrics = serverMetrics();
+  const modelOf = (endpointId: string) =>
+    sources?.runtime.snapshots.current.decider.table.endpoints[endpointId]?.upstreamModel ?? null;
+  const otlp =
+    settings === null || library === null ? null : library.openOtlp(settings, version, modelOf);
+  return {
+    log,
+    metrics,
+    observer: observers([metrics.requests, log.observer, otlp?.observer ?? null]),
+    beginTrace: otlp?.beginTrace ?? passTraceOn,
+    /** Call it when the sources can be read. Returns the function that stops all reading. */
+    begin(read: Sources): () => Promise<void> {
+      sources = read;
+      const stopMetrics = metrics.begin({
+        ...read,
+        droppedLines: log.dropped,
+        droppedSpans: () => otlp?.droppedSpans() ?? 0,
+      });
+      const stopLooking = log.watchStore(read.evidence.health);
+      return () => {
+        stopMetrics();
+        stopLooking();
+        return Promise.resolve();
+      };
+    },
+    async close(): Promise<void> {
+      await otlp?.close(OTLP_CLOSE_TIME);
+      await log.close();
+    },
   };
-
-  #modelOf(endpointId: string) {
-    return (
-      this.#sources?.runtime.snapshots.current.decider.table.endpoints[endpointId]?.upstreamModel ??
-      null
-    );
-  }
 }
 
 /** Calls several observers; the only one of them itself. */
@@ -306,21 +284,19 @@ function otlpSettings(environment: Environment): OtlpSettings | null {
 }
 
 /** Everything that one server exposes at `GET /metrics`. */
-export class ServerMetrics {
-  readonly requests = new RequestMetrics();
-  #families: readonly Family[] = this.requests.families;
-
-  get families(): readonly Family[] {
-    return this.#families;
-  }
-
-  /** @param accept the request's header of that name. */
-  readonly page = (accept: string | undefined) => formatExposition(this.#families, accept);
-
-  /** Adds the metrics of a running server. Returns the function that removes them. */
-  begin(sources: StatusSources): () => void {
-    const { families, stop } = processMetrics();
-    this.#families = [...this.requests.families, ...statusMetrics(sources), ...families];
-    return stop;
-  }
+export function serverMetrics() {
+  const requests = new RequestMetrics();
+  let families: readonly Family[] = requests.families;
+  return {
+    requests,
+    families: () => families,
+    /** @param accept the request's header of that name. */
+    page: (accept: string | undefined) => formatExposition(families, accept),
+    /** Adds the metrics of a running server. Returns the function that removes them. */
+    begin(sources: StatusSources): () => void {
+      const ofProcess = processMetrics();
+      families = [...requests.families, ...statusMetrics(sources), ...ofProcess.families];
+      return ofProcess.stop;
+    },
+  };
 }

@@ -34,7 +34,7 @@ import { expiryOf, readTls } from "./tls.ts";
 import { secretReader, startAlerts } from "./alerts.ts";
 import { jsonPoster } from "../dispatch/fetch-json.ts";
 import { readFamilies, type Family } from "../telemetry/families.ts";
-import { ServerLog, ServerTelemetry } from "./server-telemetry.ts";
+import { openServerTelemetry, serverLog } from "./server-telemetry.ts";
 
 /** How a process differs that serves together with others; everything absent: it serves alone. */
 interface ProcessRole {
@@ -105,12 +105,12 @@ async function startParts(
   const findProxy = options.egressProxy === true ? requiredProxy(environment) : null;
   const telemetry = await parts.start(
     "telemetry",
-    () => ServerTelemetry.open(options.log ?? TEXT, environment, version),
+    () => openServerTelemetry(options.log ?? TEXT, environment, version),
     (started) => started.close(),
     SLOW_TIME,
   );
   // One process logs events that reach all of them.
-  const log = isWorker ? new ServerLog(null) : telemetry.log;
+  const log = isWorker ? serverLog(null) : telemetry.log;
   const store = await parts.start(
     "the store",
     () => openStore(options.database, options.evidence, role.startThread),
@@ -200,7 +200,7 @@ async function startParts(
     console: console?.runtime ?? null,
     egressProxies: findProxy?.origins,
   });
-  const runtime = role.runtime?.(own, () => telemetry.metrics.families) ?? own;
+  const runtime = role.runtime?.(own, telemetry.metrics.families) ?? own;
   await parts.start(
     "metrics",
     () =>
@@ -319,7 +319,7 @@ async function startParts(
     signInCode: servesConsole ? (console?.signInCode ?? null) : null,
     reload,
     watchPolicies: (listener: PolicyListener) => policies.listen(listener),
-    metrics: () => readFamilies(telemetry.metrics.families),
+    metrics: () => readFamilies(telemetry.metrics.families()),
     endpointsHealth: () => endpointsHealth(runtime.endpoints, Object.keys(table().endpoints)),
     retire,
     close,

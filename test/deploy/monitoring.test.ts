@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { ServerMetrics } from "../../src/server/server-telemetry.ts";
+import { serverMetrics } from "../../src/server/server-telemetry.ts";
 import type { StatusSources } from "../../src/server/status-metrics.ts";
 import { poolMetrics } from "../../src/server/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
@@ -11,11 +11,14 @@ import { documents, text, type Document } from "./deployed.ts";
 
 /** The series that /metrics has, with their labels. */
 function realSeries(): ReadonlyMap<string, readonly string[]> {
-  const metrics = new ServerMetrics();
+  const metrics = serverMetrics();
   metrics.begin({ runtime: {} } as StatusSources)();
   const series = new Map<string, readonly string[]>();
-  const ofWorkers = poolMetrics({ status: { configured: 1, ready: 1 }, restarts: 0 });
-  for (const family of [...metrics.families, ...ofWorkers]) {
+  const ofWorkers = poolMetrics({
+    status: () => ({ configured: 1, ready: 1 }),
+    restarts: () => 0,
+  });
+  for (const family of [...metrics.families(), ...ofWorkers]) {
     const [name, labels] = [familyName(family), family.labels];
     if (family.kind !== "histogram") series.set(name, labels);
     else {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { BudgetLevels } from "../../src/limits/usage.ts";
+import { budgetLevels } from "../../src/limits/usage.ts";
 import type { LimitUsage } from "../../src/limits/limit-store.ts";
 import { windowAt } from "../../src/limits/windows.ts";
 import {
@@ -41,7 +41,7 @@ async function routerWith(readsBudget: boolean) {
   const router = await startRouter({
     table: withLimits(tableOver([upstream]), { budget: { tokens: 1_000_000_000, per: "day" } }),
     policies,
-    runtime: { budgets: new BudgetLevels({ read }, () => now) },
+    runtime: { budgets: budgetLevels({ read }, () => now) },
   });
   const later = (milliseconds: number): void => {
     now += milliseconds;

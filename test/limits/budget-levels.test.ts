@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../src/canon/limits.ts";
 import type { LimitedSubject } from "../../src/limits/accounts.ts";
-import { BudgetLevels } from "../../src/limits/usage.ts";
+import { budgetLevels } from "../../src/limits/usage.ts";
 import type { LimitCounter, LimitUsage } from "../../src/limits/limit-store.ts";
 import { windowAt } from "../../src/limits/windows.ts";
 
@@ -51,7 +51,7 @@ describe("use of budgets for metrics", () => {
   it("is empty before the first reading, then the usage of all replicas, and empty again after a minute of failures", async () => {
     let now = NOW;
     const store = storeOf([ofDay(250)]);
-    const levels = new BudgetLevels(store, () => now);
+    const levels = budgetLevels(store, () => now);
     expect(levels.usesOf([WORKSPACE])).toEqual([]);
     await expect
       .poll(() => levels.usesOf([WORKSPACE]))
@@ -75,19 +75,19 @@ describe("the remaining budget", () => {
     [1_000, "exhausted"],
     [1_500, "exhausted"],
   ])("with %i of 1000 used is %s", async (count, step) => {
-    const levels = new BudgetLevels(storeOf([ofDay(count)]), () => NOW);
+    const levels = budgetLevels(storeOf([ofDay(count)]), () => NOW);
     expect(await levels.stepOf([WORKSPACE])).toBe(step);
   });
 
   it("is the tightest budget's", async () => {
-    const levels = new BudgetLevels(storeOf([ofDay(600), ofMonth(1_900_000)]), () => NOW);
+    const levels = budgetLevels(storeOf([ofDay(600), ofMonth(1_900_000)]), () => NOW);
     expect(await levels.stepOf([WORKSPACE, KEY])).toBe("below_tenth");
     expect(levels.stepOf([WORKSPACE])).toBe("below_half");
   });
 
   it("is unlimited without a budget, without a read", () => {
     const store = storeOf([]);
-    const levels = new BudgetLevels(store, () => NOW);
+    const levels = budgetLevels(store, () => NOW);
     expect([levels.stepOf([]), levels.stepOf([subject("key", null)])]).toEqual([
       "unlimited",
       "unlimited",
@@ -97,7 +97,7 @@ describe("the remaining budget", () => {
 
   it("is whole again in the next window, without a reading", async () => {
     let now = Date.UTC(2026, 10, 24, 23, 59, 59);
-    const levels = new BudgetLevels(storeOf([ofDay(1_000, now)]), () => now);
+    const levels = budgetLevels(storeOf([ofDay(1_000, now)]), () => now);
     expect(await levels.stepOf([WORKSPACE])).toBe("exhausted");
     now += 2_000;
     expect(levels.stepOf([WORKSPACE])).toBe("above_half");
@@ -106,7 +106,7 @@ describe("the remaining budget", () => {
   it("is read once for concurrent requests, and again after seconds", async () => {
     let now = NOW;
     const store = storeOf([ofDay(0)]);
-    const levels = new BudgetLevels(store, () => now);
+    const levels = budgetLevels(store, () => now);
     await Promise.all([levels.stepOf([WORKSPACE]), levels.stepOf([WORKSPACE])]);
     now += 4_999;
     expect(levels.stepOf([WORKSPACE])).toBe("above_half");
@@ -121,7 +121,7 @@ describe("the remaining budget", () => {
   it("is unknown where the store fails for a minute, and known again when it is back", async () => {
     let now = NOW;
     const store = storeOf([ofDay(600)]);
-    const levels = new BudgetLevels(store, () => now);
+    const levels = budgetLevels(store, () => now);
     expect(await levels.stepOf([WORKSPACE])).toBe("below_half");
     store.fails = true;
     now += 59_999;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Heartbeat } from "../../src/server/workers/worker-process.ts";
+import { startHeartbeat } from "../../src/server/workers/worker-process.ts";
 
 describe("a heartbeat", () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -7,7 +7,7 @@ describe("a heartbeat", () => {
 
   function watch(answers: (question: number) => boolean) {
     const seen = { questions: 0, lost: [] as number[] };
-    const heartbeat: Heartbeat = new Heartbeat({
+    const heartbeat = startHeartbeat({
       ping: () => {
         seen.questions += 1;
         if (answers(seen.questions)) setTimeout(() => heartbeat.answered(), 1);

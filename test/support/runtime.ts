@@ -8,7 +8,7 @@ import { healthSettingsOf, type SnapshotHolder } from "../../src/http/snapshot.t
 import { SimulationRate } from "../../src/http/control/simulate.ts";
 import { Quotas } from "../../src/limits/quotas.ts";
 import { MemoryLimitStore } from "../limits/memory-store.ts";
-import { BudgetLevels } from "../../src/limits/usage.ts";
+import { budgetLevels } from "../../src/limits/usage.ts";
 
 /** A part that the test does not give: the first use of a member fails and names it. */
 function notGiven(part: string): never {
@@ -49,7 +49,7 @@ export function runtimeOver(
     revocations: { orderOf: () => new StopOrder() },
     stopOrder: new StopOrder(),
     quotas: new Quotas({ store: limits, holder: "test", now: Date.now }),
-    budgets: new BudgetLevels(limits, Date.now),
+    budgets: budgetLevels(limits, Date.now),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     evidenceStatus: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS }),

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ServerMetrics } from "../../src/server/server-telemetry.ts";
+import { serverMetrics } from "../../src/server/server-telemetry.ts";
 import type { StatusSources } from "../../src/server/status-metrics.ts";
 import { familyName } from "../../src/telemetry/families.ts";
 import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
@@ -21,9 +21,9 @@ async function chat(url: string, key: string): Promise<Response> {
 
 /** The document's table of metrics: their facts do not depend on what is read. */
 function metricsTable(): string {
-  const metrics = new ServerMetrics();
+  const metrics = serverMetrics();
   metrics.begin({ runtime: {} } as StatusSources)();
-  const rows = metrics.families.map((family) => {
+  const rows = metrics.families().map((family) => {
     const { help, labels } = family;
     return `| \`${familyName(family)}\` | ${family.kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`;
   });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ContentUnusableError } from "../../src/server/policies/slots.ts";
-import { ServerLog } from "../../src/server/server-telemetry.ts";
+import { serverLog } from "../../src/server/server-telemetry.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
 import type { EvidenceHealth } from "../../src/evidence/evidence-store.ts";
@@ -38,7 +38,7 @@ describe("a server's log", () => {
       head: null,
       owing: 0,
     };
-    const stop = new ServerLog(log).watchStore(() => health);
+    const stop = serverLog(log).watchStore(() => health);
     vi.advanceTimersByTime(3_000);
     expect(lines).toEqual([]);
     const fault = { cause: "file_removed", file: "a.db-wal" } as const;
@@ -65,7 +65,7 @@ describe("a server's log", () => {
 
   it("reports added and removed keys, once each", () => {
     const { log, lines } = recordingLog();
-    const { keyChanged } = new ServerLog(log);
+    const { keyChanged } = serverLog(log);
     const ring = new KeyRing();
     const record = createKey();
     for (const records of [
@@ -86,7 +86,7 @@ describe("a server's log", () => {
 
   it("logs policy sets and contents that cannot be loaded, and files that differ", () => {
     const { log, lines } = recordingLog();
-    const { policies } = new ServerLog(log);
+    const { policies } = serverLog(log);
     const identity = {
       id: "gate",
       revision: 2,

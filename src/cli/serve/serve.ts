@@ -28,7 +28,12 @@ import { secretFiles } from "../../compile/secrets.ts";
 import { DRIFT_SENTENCES } from "../../lifecycle/observe.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import type { PolicyDrift } from "../../server/policies/slots.ts";
-import { ReloadRequests, watchConfiguration, watchFiles } from "../../server/reload.ts";
+import {
+  createReloadRequests,
+  type ReloadRequests,
+  watchConfiguration,
+  watchFiles,
+} from "../../server/reload.ts";
 import type { RunningServer, ServeOptions } from "../../server/running-server.ts";
 import { type BuiltSnapshot, describeReference } from "../../server/snapshots.ts";
 import { listenFailure, StartError } from "../../server/start-error.ts";
@@ -75,7 +80,7 @@ function messageIo(io: CommandIo, json: boolean): MessageIo {
 
 /** Runs until SIGTERM or SIGINT; reloads on SIGHUP and when its files change. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
-  const reloads = new ReloadRequests();
+  const reloads = createReloadRequests();
   process.on("SIGHUP", reloads.request);
   try {
     let messages = messageIo(io, false);

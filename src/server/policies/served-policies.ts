@@ -21,10 +21,10 @@ import {
 import { keepFileContents } from "./file-contents.ts";
 import {
   ContentUnusableError,
-  KeptModules,
   assembleSlots,
   driftsOf,
   keptContent,
+  keptModules,
   slotsOf,
   type PolicyDrift,
 } from "./slots.ts";
@@ -91,7 +91,7 @@ export function servePolicies(
     for (const listener of listeners) listener.suspended(candidate);
   });
 
-  const kept = new KeptModules(log, supply.cache, (digest) => {
+  const kept = keptModules(log, supply.cache, (digest) => {
     for (const { id, contents } of lifecycle.states.policies.values()) {
       if (!contents.has(digest)) continue;
       for (const { differing } of listeners) differing({ policy: id, drift: "module_differs" });
@@ -199,7 +199,7 @@ export function servePolicies(
     return {
       ok: true,
       snapshot,
-      drifts: driftsOf(states, files, kept.differing),
+      drifts: driftsOf(states, files, kept.differing()),
       diagnostics,
       simulated,
       disabled,
@@ -293,7 +293,7 @@ export function servePolicies(
       content,
       simulate,
       files: () => status?.files ?? new Map(),
-      differing: () => kept.differing,
+      differing: kept.differing,
       suspended: () => {
         const policies = snapshots?.current.decider.policies.policies ?? [];
         return policies

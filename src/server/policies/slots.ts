@@ -28,34 +28,29 @@ export function contentsToolchain(cache: CompileCache | null): Toolchain {
   });
 }
 
+export type KeptModules = ReturnType<typeof keptModules>;
+
 /**
  * Contents that the store keeps, compiled from their sources by this process. The stored module is
  * compared with the result and never run; a difference is remembered and reported once.
+ *
+ * @param differing called for a content whose stored module differs from its compiled sources.
  */
-export class KeptModules {
-  readonly #log: Contents;
-  readonly #toolchain: Toolchain;
-  readonly #differing: (digest: string) => void;
+export function keptModules(
+  log: Contents,
+  cache: CompileCache | null,
+  differing: (digest: string) => void,
+) {
+  const toolchain = contentsToolchain(cache);
   /** Digest → SHA-256 of the kept module that was looked at, and whether it differs. */
-  readonly #judged = new Map<
-    string,
-    { readonly moduleSha256: string; readonly differs: boolean }
-  >();
-  #turn: Promise<void> = Promise.resolve();
-  #isClosed = false;
+  const judged = new Map<string, { readonly moduleSha256: string; readonly differs: boolean }>();
+  let turn: Promise<void> = Promise.resolve();
+  let isClosed = false;
 
-  /**
-   * @param differing called for a content whose stored module differs from its compiled sources.
-   */
-  constructor(log: Contents, cache: CompileCache | null, differing: (digest: string) => void) {
-    this.#log = log;
-    this.#toolchain = contentsToolchain(cache);
-    this.#differing = differing;
-  }
-
-  /** Digests of contents whose stored module differs from their compiled sources. */
-  get differing(): ReadonlySet<string> {
-    return new Set([...this.#judged].flatMap(([digest, { differs }]) => (differs ? [digest] : [])));
+  function judge(digest: string, moduleSha256: string, differs: boolean) {
+    const before = judged.get(digest);
+    judged.set(digest, { moduleSha256, differs });
+    if (differs && before?.differs !== true) differing(digest);
   }
 
   /**
@@ -63,56 +58,55 @@ export class KeptModules {
    *
    * @throws {KeptContentError} @throws {StoreUnavailableError} @throws {ToolchainError}
    */
-  async recompiled(
+  async function recompiled(
     states: PolicyStates,
     policy: string,
     digest: string,
   ): Promise<RecompiledContent> {
-    const kept = await keptContent(states, digest, this.#log);
+    const kept = await keptContent(states, digest, log);
     if (kept?.policy.contract.id !== policy)
       throw new KeptContentError("nothing is stored under its digest");
-    const made = await recompileContent(kept, this.#toolchain);
-    this.#judge(digest, kept.moduleSha256, made.agreement === "differs");
+    const made = await recompileContent(kept, toolchain);
+    judge(digest, kept.moduleSha256, made.agreement === "differs");
     return made;
   }
 
-  /**
-   * Compares contents in slots that were not compared yet, one after the other, at low priority.
-   */
-  verify(states: PolicyStates): void {
-    for (const status of states.policies.values()) {
-      for (const slot of [status.enforced, status.candidate]) {
-        const known = slot === null ? undefined : status.contents.get(slot.digest);
-        if (known === undefined || known.module === null) continue;
-        this.#turn = this.#turn.then(() =>
-          this.#verify(states, status.id, known.digest, known.module),
-        );
-      }
-    }
-  }
-
-  /** Waits for the comparison under way, and begins no other. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await this.#turn;
-  }
-
-  async #verify(states: PolicyStates, policy: string, digest: string, module: string | null) {
-    if (this.#isClosed || this.#judged.get(digest)?.moduleSha256 === module) return;
+  async function compare(states: PolicyStates, policy: string, digest: string, module: string) {
+    if (isClosed || judged.get(digest)?.moduleSha256 === module) return;
     try {
-      await this.recompiled(states, policy, digest);
+      await recompiled(states, policy, digest);
     } catch (error) {
-      if (error instanceof KeptContentError) this.#judge(digest, module ?? "", true);
+      if (error instanceof KeptContentError) judge(digest, module, true);
       // Without a store or a compiler the comparison is skipped, and serving continues; the next
       // occasion tries again.
     }
   }
 
-  #judge(digest: string, moduleSha256: string, differs: boolean) {
-    const before = this.#judged.get(digest);
-    this.#judged.set(digest, { moduleSha256, differs });
-    if (differs && before?.differs !== true) this.#differing(digest);
+  /**
+   * Compares contents in slots that were not compared yet, one after the other, at low priority.
+   */
+  function verify(states: PolicyStates): void {
+    for (const { id, enforced, candidate, contents } of states.policies.values()) {
+      for (const slot of [enforced, candidate]) {
+        const module = slot === null ? null : contents.get(slot.digest)?.module;
+        if (slot === null || module == null) continue;
+        turn = turn.then(() => compare(states, id, slot.digest, module));
+      }
+    }
   }
+
+  return {
+    /** Digests of contents whose stored module differs from their compiled sources. */
+    differing: (): ReadonlySet<string> =>
+      new Set([...judged].flatMap(([digest, { differs }]) => (differs ? [digest] : []))),
+    recompiled,
+    verify,
+    /** Waits for the comparison under way, and begins no other. */
+    async close(): Promise<void> {
+      isClosed = true;
+      await turn;
+    },
+  };
 }
 
 /** Every enforced or shadow content of the log. A removal is no content that could be evaluated. */

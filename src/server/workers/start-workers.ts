@@ -11,7 +11,7 @@ import {
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { ServeOptions, Started } from "../running-server.ts";
 import { startServer } from "../start.ts";
-import { WorkerPool } from "./worker-pool.ts";
+import { createWorkerPool, type WorkerPool } from "./worker-pool.ts";
 
 /**
  * A server of several processes: this one has the store's thread, the admin listener, the files and
@@ -31,7 +31,7 @@ export async function startWorkers(
   const thread = isPostgresUrl(database) ? null : new LentThread(say);
   let read: ConfigurationFiles | null = null;
   let good: ConfigurationFiles | null = null;
-  const pool = new WorkerPool({
+  const pool = createWorkerPool({
     // This process prunes, and waits before the drain, for all.
     options: { ...sharing, evidenceRetention: null, drainDelay: 0, workers: 1 },
     build: environment[BUILD_VARIABLE] ?? version,
@@ -61,10 +61,10 @@ export async function startWorkers(
       },
       runtime: (own, families) => ({
         ...own,
-        accepting: () => own.accepting() && pool.isReady,
-        degraded: () => [...own.degraded(), ...(pool.isDegraded ? ["workers"] : [])],
-        workers: () => ({ worker: 0, ...pool.status }),
-        othersHealth: () => pool.endpointsHealth(),
+        accepting: () => own.accepting() && pool.isReady(),
+        degraded: () => [...own.degraded(), ...(pool.isDegraded() ? ["workers"] : [])],
+        workers: () => ({ worker: 0, ...pool.status() }),
+        othersHealth: pool.endpointsHealth,
         metrics: async (accept) => {
           const first = readFamilies([...poolMetrics(pool), ...families()]);
           return formatExposition(joinFamilies([["0", first], ...(await pool.metrics())]), accept);
@@ -103,19 +103,19 @@ export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): read
       "gauge",
       "signalbox_workers_configured",
       "Configured worker processes.",
-      () => pool.status.configured,
+      () => pool.status().configured,
     ),
     single(
       "gauge",
       "signalbox_workers_ready",
       "Worker processes that take requests.",
-      () => pool.status.ready,
+      () => pool.status().ready,
     ),
     single(
       "counter",
       "signalbox_worker_restarts",
       "Workers started to replace one that had died.",
-      () => pool.restarts,
+      pool.restarts,
     ),
   ];
 }

@@ -6,7 +6,7 @@ import type { joinFamilies } from "../../telemetry/families.ts";
 import { StartError } from "../start-error.ts";
 import type { ServeOptions } from "../running-server.ts";
 import type { WorkersStatus } from "./messages.ts";
-import { WorkerProcess } from "./worker-process.ts";
+import { forkWorker, type WorkerProcess } from "./worker-process.ts";
 import type { LentThread } from "../../store/sqlite/shared/shared-thread.ts";
 
 /** How long a worker may take to send its metrics or its figures about endpoints, milliseconds. */
@@ -43,88 +43,65 @@ interface Slot {
   timer: NodeJS.Timeout | null;
 }
 
+export type WorkerPool = ReturnType<typeof createWorkerPool>;
+
 /**
  * The processes that serve the public side, kept at their number: one that dies is started again,
  * and the others keep serving.
  */
-export class WorkerPool {
-  readonly #options: WorkerPoolOptions;
-  readonly #slots: readonly Slot[];
-  readonly #started = Promise.withResolvers<string>();
-  #hasStarted = false;
-  #stopping = false;
+export function createWorkerPool(pool: WorkerPoolOptions) {
+  const slots: readonly Slot[] = Array.from({ length: pool.count }, (_, index) => ({
+    number: index + 1,
+    restarts: new Restarts(),
+    process: null,
+    readySince: null,
+    timer: null,
+  }));
+  const started = Promise.withResolvers<string>();
+  let hasStarted = false;
+  let stopping = false;
   /** Parts that could not be closed in stopped workers. */
-  readonly #unclosed: string[] = [];
+  const unclosed: string[] = [];
   /** Some worker could not take the newest files. */
-  #behind = false;
+  let behind = false;
   /** The newest files have errors: no worker got them. */
-  #reloadFailed = false;
+  let reloadFailed = false;
 
-  constructor(options: WorkerPoolOptions) {
-    this.#options = options;
-    options.thread?.watch((door) => this.#broadcast({ type: "door", door }));
-    this.#slots = Array.from({ length: options.count }, (_, index) => ({
-      number: index + 1,
-      restarts: new Restarts(),
-      process: null,
-      readySince: null,
-      timer: null,
-    }));
-  }
+  const ready = () => slots.filter(({ readySince }) => readySince !== null).length;
 
-  get status(): WorkersStatus {
-    const ready = this.#slots.filter(({ readySince }) => readySince !== null).length;
-    return { configured: this.#slots.length, ready };
-  }
-
-  /** Once all have been: at least half of the workers take requests. */
-  get isReady(): boolean {
-    const { configured, ready } = this.status;
-    return this.#hasStarted && ready * 2 >= configured;
-  }
-
-  /** Some worker is missing, or serves an older configuration. */
-  get isDegraded(): boolean {
-    const { configured, ready } = this.status;
-    return this.#hasStarted && !this.#stopping && (ready < configured || this.#behind);
-  }
-
-  /** Workers that replaced a dead one, since the start. */
-  get restarts(): number {
-    return this.#slots.reduce((sum, { restarts }) => sum + restarts.total, 0);
-  }
+  const status = (): WorkersStatus => ({ configured: slots.length, ready: ready() });
 
   /**
    * Starts all of them. Resolves when all take requests. @throws {StartError} with the reason why
    * one could not start; none is left.
    */
-  async listen(): Promise<Listening> {
-    for (const slot of this.#slots) this.#start(slot);
+  async function listen(): Promise<Listening> {
+    for (const slot of slots) start(slot);
     try {
-      const url = await this.#started.promise;
+      const url = await started.promise;
       return {
         url,
-        retire: () => this.#broadcast({ type: "retire" }),
-        close: (grace) => this.#stop(grace),
+        retire: () => broadcast({ type: "retire" }),
+        close: (grace) => stop(grace),
         renewTls: () => {},
       };
     } catch (error) {
-      await this.#stop(0).catch(() => undefined);
+      await stop(0).catch(() => undefined);
       throw error;
     }
   }
 
   /** Gives the same files to all; resolves with whether all could take them. */
-  async reload(files: ConfigurationFiles): Promise<boolean> {
-    const done = await Promise.all(this.#running().map((process) => process.reload(files)));
-    this.#behind = done.includes(false);
-    return !this.#behind;
+  async function reload(files: ConfigurationFiles): Promise<boolean> {
+    const done = await Promise.all(running().map((process) => process.reload(files)));
+    behind = done.includes(false);
+    return !behind;
   }
 
   /** Metrics of the workers that answer in time, by their numbers. */
-  async metrics(): Promise<Parameters<typeof joinFamilies>[0]> {
+  async function metrics(): Promise<Parameters<typeof joinFamilies>[0]> {
     const found = await Promise.all(
-      this.#slots.map(async ({ number, process, readySince }) => {
+      slots.map(async ({ number, process, readySince }) => {
         const families = readySince === null ? null : await process?.metrics(ANSWER_PATIENCE);
         return families == null ? [] : [[String(number), families] as const];
       }),
@@ -133,36 +110,35 @@ export class WorkerPool {
   }
 
   /** Endpoint health of the workers that answer in time. */
-  async endpointsHealth(): Promise<readonly EndpointsHealth[]> {
+  async function endpointsHealth(): Promise<readonly EndpointsHealth[]> {
     const found = await Promise.all(
-      this.#running().map((process) => process.endpointsHealth(ANSWER_PATIENCE)),
+      running().map((process) => process.endpointsHealth(ANSWER_PATIENCE)),
     );
     return found.filter((each) => each !== null);
   }
 
   /** Sends every worker the result of the newest reload for its /status. */
-  reloadEnded(failed: boolean): void {
-    this.#reloadFailed = failed;
-    this.#reportStatus();
+  function reloadEnded(failed: boolean): void {
+    reloadFailed = failed;
+    reportStatus();
   }
 
-  #reportStatus() {
-    this.#broadcast({ type: "status", status: this.status, reloadFailed: this.#reloadFailed });
+  function reportStatus() {
+    broadcast({ type: "status", status: status(), reloadFailed });
   }
 
-  #running(): readonly WorkerProcess[] {
-    return this.#slots.flatMap(({ process }) => process ?? []);
+  function running(): readonly WorkerProcess[] {
+    return slots.flatMap(({ process }) => process ?? []);
   }
 
-  #broadcast(message: Parameters<WorkerProcess["send"]>[0]) {
-    for (const process of this.#running()) process.send(message);
+  function broadcast(message: Parameters<WorkerProcess["send"]>[0]) {
+    for (const process of running()) process.send(message);
   }
 
-  #start(slot: Slot) {
-    const { build, version, options, thread, files } = this.#options;
+  function start(slot: Slot) {
+    const { build, version, options, thread, files, say } = pool;
     slot.timer = null;
-    let isOver = false;
-    const process = new WorkerProcess(
+    slot.process = forkWorker(
       {
         type: "start",
         worker: slot.number,
@@ -175,68 +151,53 @@ export class WorkerPool {
       {
         ready: (url) => {
           slot.readySince = performance.now();
-          this.#changed(url);
+          reportStatus();
+          if (hasStarted || ready() < slots.length) return;
+          hasStarted = true;
+          started.resolve(url);
         },
         failed: (message) => {
-          if (this.#stopping) this.#unclosed.push(`worker ${slot.number}: ${message ?? "failed"}`);
-          else if (!this.#hasStarted)
-            this.#started.reject(new StartError(message ?? "a worker could not be started"));
-          else if (message !== null) this.#options.say(`worker ${slot.number}: ${message}`);
+          if (stopping) unclosed.push(`worker ${slot.number}: ${message ?? "failed"}`);
+          else if (!hasStarted)
+            started.reject(new StartError(message ?? "a worker could not be started"));
+          else if (message !== null) say(`worker ${slot.number}: ${message}`);
         },
-        hangs: (silence) => {
-          this.#options.say(
+        hangs: (silence) =>
+          say(
             `worker ${slot.number} has not answered for ${silence / 1000} s; the server kills it`,
-          );
-        },
-        ended: (how) => {
-          if (isOver) return;
-          isOver = true;
-          this.#ended(slot, how);
-        },
+          ),
+        ended: (how) => restart(slot, how),
       },
     );
-    slot.process = process;
   }
 
-  #changed(url: string) {
-    const { status } = this;
-    this.#reportStatus();
-    if (this.#hasStarted || status.ready < status.configured) return;
-    this.#hasStarted = true;
-    this.#started.resolve(url);
-  }
-
-  #ended(slot: Slot, how: string) {
+  function restart(slot: Slot, how: string) {
     const served = slot.readySince === null ? 0 : performance.now() - slot.readySince;
     slot.process = null;
     slot.readySince = null;
-    if (this.#stopping) return;
-    if (!this.#hasStarted) {
-      this.#started.reject(
-        new StartError(`worker ${slot.number} ended while it was starting (${how})`),
-      );
+    if (stopping) return;
+    if (!hasStarted) {
+      started.reject(new StartError(`worker ${slot.number} ended while it was starting (${how})`));
       return;
     }
-    this.#reportStatus();
+    reportStatus();
     const wait = slot.restarts.next(served);
-    this.#options.say(
-      `worker ${slot.number} ended (${how}); it is started again in ${wait / 1000} s`,
-    );
-    slot.timer = setTimeout(() => this.#start(slot), wait);
+    pool.say(`worker ${slot.number} ended (${how}); it is started again in ${wait / 1000} s`);
+    slot.timer = setTimeout(() => start(slot), wait);
   }
 
   /** @throws {StartError} naming the workers that did not end in order, when all have ended. */
-  async #stop(grace: number) {
-    this.#stopping = true;
-    for (const { timer } of this.#slots) if (timer !== null) clearTimeout(timer);
-    this.#broadcast({ type: "stop" });
+  async function stop(grace: number) {
+    stopping = true;
+    for (const { timer } of slots) if (timer !== null) clearTimeout(timer);
+    broadcast({ type: "stop" });
     const limit = new AbortController();
-    const processes = this.#running();
+    const processes = running();
     const late = async () => {
       await delay(grace + END_PATIENCE, null, { signal: limit.signal });
-      for (const { number, process } of this.#slots) {
+      for (const { number, process } of slots) {
         if (process === null) continue;
-        this.#unclosed.push(`worker ${number}: killed`);
+        unclosed.push(`worker ${number}: killed`);
         process.kill();
       }
     };
@@ -245,8 +206,25 @@ export class WorkerPool {
     await Promise.all(processes.map(({ ended }) => ended));
     limit.abort();
     await killing;
-    if (this.#unclosed.length > 0) throw new StartError(this.#unclosed.join("; "));
+    if (unclosed.length > 0) throw new StartError(unclosed.join("; "));
   }
+
+  pool.thread?.watch((door) => broadcast({ type: "door", door }));
+
+  return {
+    status,
+    /** Once all have been: at least half of the workers take requests. */
+    isReady: () => hasStarted && ready() * 2 >= slots.length,
+    /** Some worker is missing, or serves an older configuration. */
+    isDegraded: () => hasStarted && !stopping && (ready() < slots.length || behind),
+    /** Workers that replaced a dead one, since the start. */
+    restarts: () => slots.reduce((sum, { restarts }) => sum + restarts.total, 0),
+    listen,
+    reload,
+    metrics,
+    endpointsHealth,
+    reloadEnded,
+  };
 }
 
 /** Milliseconds before a worker that has died is started again: the first time, and at most. */

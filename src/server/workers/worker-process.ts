@@ -1,4 +1,4 @@
-import cluster, { type Worker } from "node:cluster";
+import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
 import type { ReadFamily } from "../../telemetry/families.ts";
@@ -29,80 +29,74 @@ interface WorkerEvents {
   readonly ended: (how: string) => void;
 }
 
+export type WorkerProcess = ReturnType<typeof forkWorker>;
+
 /** One process that serves, as the first one sees it. */
-export class WorkerProcess {
-  readonly #worker: Worker;
-  readonly #ended = Promise.withResolvers<void>();
+export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
+  cluster.setupPrimary({ exec: fileURLToPath(WORKER_FILE), args: [], serialization: "advanced" });
+  const worker = cluster.fork();
+  const ended = Promise.withResolvers<void>();
+
   /** By round; `null` where it has ended, or has not answered in time. */
-  readonly #waiting = new Map<number, (answer: Answer | null) => void>();
-  #heartbeat: Heartbeat | null = null;
-  #lastRound = 0;
+  const waiting = new Map<number, (answer: Answer | null) => void>();
 
-  constructor(start: ToWorkerProcess, events: WorkerEvents) {
-    cluster.setupPrimary({ exec: fileURLToPath(WORKER_FILE), args: [], serialization: "advanced" });
-    const worker = cluster.fork();
-    this.#worker = worker;
-    worker.on("message", (message: FromWorkerProcess) => {
-      switch (message.type) {
-        case "hello":
-          this.send(start);
-          break;
-        case "ready":
-          // Not before: a start has no time limit for reading and compiling.
-          this.#heartbeat = new Heartbeat({
-            ping: () => this.send({ type: "ask_alive" }),
-            lost: (silence) => {
-              events.hangs(silence);
-              this.kill();
-            },
-          });
-          events.ready(message.url);
-          break;
-        case "alive":
-          this.#heartbeat?.answered();
-          break;
-        case "failed":
-          events.failed(message.message);
-          break;
-        case "reloaded":
-        case "metrics":
-        case "health":
-          this.#waiting.get(message.round)?.(message);
-          break;
-      }
-    });
-    // `exit` follows; without a listener a process that cannot be started would end this one.
-    worker.on("error", () => {});
-    worker.on("exit", (code: number | null, signal: string | null) => {
-      this.#heartbeat?.stop();
-      for (const done of this.#waiting.values()) done(null);
-      this.#ended.resolve();
-      events.ended(signal ?? `exit code ${code ?? 0}`);
-    });
-  }
+  let heartbeat: ReturnType<typeof startHeartbeat> | null = null;
+  let lastRound = 0;
 
-  get pid(): number {
-    return this.#worker.process.pid ?? 0;
-  }
+  worker.on("message", (message: FromWorkerProcess) => {
+    switch (message.type) {
+      case "hello":
+        send(start);
+        break;
+      case "ready":
+        // Not before: a start has no time limit for reading and compiling.
+        heartbeat = startHeartbeat({
+          ping: () => send({ type: "ask_alive" }),
+          lost: (silence) => {
+            events.hangs(silence);
+            kill();
+          },
+        });
+        events.ready(message.url);
+        break;
+      case "alive":
+        heartbeat?.answered();
+        break;
+      case "failed":
+        events.failed(message.message);
+        break;
+      case "reloaded":
+      case "metrics":
+      case "health":
+        waiting.get(message.round)?.(message);
+        break;
+    }
+  });
+  // `exit` follows; without a listener a process that cannot be started would end this one.
+  worker.on("error", () => {});
+  worker.on("exit", (code: number | null, signal: string | null) => {
+    heartbeat?.stop();
+    for (const done of waiting.values()) done(null);
+    ended.resolve();
+    events.ended(signal ?? `exit code ${code ?? 0}`);
+  });
 
-  get ended(): Promise<void> {
-    return this.#ended.promise;
-  }
-
-  send(message: ToWorkerProcess): void {
+  function send(message: ToWorkerProcess): void {
     // Its death in this moment is reported by `exit`.
-    if (this.#worker.isConnected()) this.#worker.send(message, () => {});
+    if (worker.isConnected()) worker.send(message, () => {});
   }
 
   /** Whether it succeeded; one that dies meanwhile starts again with the same files. */
-  async reload(files: Extract<ToWorkerProcess, { type: "reload" }>["files"]): Promise<boolean> {
-    const answer = await this.#ask((round) => ({ type: "reload", round, files }), null);
+  async function reload(
+    files: Extract<ToWorkerProcess, { type: "reload" }>["files"],
+  ): Promise<boolean> {
+    const answer = await ask((round) => ({ type: "reload", round, files }), null);
     return answer?.type !== "reloaded" || answer.ok;
   }
 
   /** Its metrics; `null` where it does not answer in time. @param patience milliseconds. */
-  async metrics(patience: number): Promise<readonly ReadFamily[] | null> {
-    const answer = await this.#ask((round) => ({ type: "metrics", round }), patience);
+  async function metrics(patience: number): Promise<readonly ReadFamily[] | null> {
+    const answer = await ask((round) => ({ type: "metrics", round }), patience);
     return answer?.type === "metrics" ? answer.families : null;
   }
 
@@ -110,34 +104,36 @@ export class WorkerProcess {
    * Its figures about endpoints; `null` where it does not answer in time. @param patience
    * milliseconds.
    */
-  async endpointsHealth(patience: number): Promise<EndpointsHealth | null> {
-    const answer = await this.#ask((round) => ({ type: "health", round }), patience);
+  async function endpointsHealth(patience: number): Promise<EndpointsHealth | null> {
+    const answer = await ask((round) => ({ type: "health", round }), patience);
     return answer?.type === "health" ? answer.endpoints : null;
   }
 
   /** @param patience milliseconds; `null`: as long as it lives. */
-  #ask(
+  function ask(
     question: (round: number) => ToWorkerProcess,
     patience: number | null,
   ): Promise<Answer | null> {
-    if (!this.#worker.isConnected()) return Promise.resolve(null);
-    this.#lastRound += 1;
-    const round = this.#lastRound;
+    if (!worker.isConnected()) return Promise.resolve(null);
+    lastRound += 1;
+    const round = lastRound;
     return new Promise((resolve) => {
       const timer = patience === null ? undefined : setTimeout(() => settle(null), patience);
       const settle = (answer: Answer | null) => {
         clearTimeout(timer);
-        this.#waiting.delete(round);
+        waiting.delete(round);
         resolve(answer);
       };
-      this.#waiting.set(round, settle);
-      this.send(question(round));
+      waiting.set(round, settle);
+      send(question(round));
     });
   }
 
-  kill(): void {
-    this.#worker.process.kill("SIGKILL");
+  function kill(): void {
+    worker.process.kill("SIGKILL");
   }
+
+  return { ended: ended.promise, send, reload, metrics, endpointsHealth, kill };
 }
 
 /** Interval between two pings of a worker, which it answers from its event loop, milliseconds. */
@@ -153,7 +149,7 @@ const MISSES = 6;
 
 /** The worker that is pinged. */
 interface HeartbeatTarget {
-  /** Sends a question to which {@link Heartbeat.answered} is the answer. */
+  /** Sends a question to which `answered` is the answer. */
   readonly ping: () => void;
   /** It has not answered in time; pinging ends. @param silence at least so long, milliseconds. */
   readonly lost: (silence: number) => void;
@@ -163,35 +159,28 @@ interface HeartbeatTarget {
  * Finds a process that lives and does nothing: stopped, or in a loop without end. Its connections
  * are kept by the kernel, so no other signal reports it.
  */
-export class Heartbeat {
-  readonly #target: HeartbeatTarget;
-  readonly #timer: NodeJS.Timeout;
-  #open = false;
-  #misses = 0;
+export function startHeartbeat(target: HeartbeatTarget) {
+  let open = false;
+  let misses = 0;
 
-  constructor(target: HeartbeatTarget) {
-    this.#target = target;
-    this.#timer = setInterval(() => this.#beat(), INTERVAL).unref();
-  }
-
-  answered(): void {
-    this.#open = false;
-    this.#misses = 0;
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  #beat() {
-    if (!this.#open) {
-      this.#open = true;
-      this.#target.ping();
+  const beat = () => {
+    if (!open) {
+      open = true;
+      target.ping();
       return;
     }
-    this.#misses += 1;
-    if (this.#misses < MISSES) return;
-    this.stop();
-    this.#target.lost(MISSES * INTERVAL);
-  }
+    misses += 1;
+    if (misses < MISSES) return;
+    clearInterval(timer);
+    target.lost(MISSES * INTERVAL);
+  };
+
+  const timer = setInterval(beat, INTERVAL).unref();
+  return {
+    answered: () => {
+      open = false;
+      misses = 0;
+    },
+    stop: () => clearInterval(timer),
+  };
 }
