@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Scope } from "../../canon/identity.ts";
 import {
@@ -74,24 +74,15 @@ export async function bootstrapKey(
 
 /** Writes a file of mode 0600, synced to disk; removes it after an error. */
 async function writeKeyFile(file: string, text: string) {
-  let isOurs = false;
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     // Exclusive: neither a file nor the target of a link is overwritten.
-    const handle = await open(file, "wx", 0o600);
-    isOurs = true;
-    try {
-      await handle.writeFile(`${text}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    await writeFile(file, `${text}\n`, { flag: "wx", mode: 0o600, flush: true });
   } catch (error) {
-    if (isOurs) await rm(file, { force: true });
-    const isThere =
-      error instanceof Error &&
-      errorCode(error) === "EEXIST" &&
-      Reflect.get(error, "syscall") === "open";
+    const call: unknown = error instanceof Error ? Reflect.get(error, "syscall") : undefined;
+    // Before it is opened, a file of this name is another one.
+    if (call !== "mkdir" && call !== "open") await rm(file, { force: true });
+    const isThere = call === "open" && errorCode(error) === "EEXIST";
     throw new CommandError(
       `--first-key-file: ${file} ${isThere ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +
         `name a new file in a folder that can be written, or give a key of your own as ${BOOTSTRAP_VARIABLE}`,

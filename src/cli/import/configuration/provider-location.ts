@@ -56,24 +56,24 @@ export function placeProvider(
   const isPrivate = isOwnHost(hostname);
   // The preset of a model server would let a name of the internet lead into the operator's network.
   const isWider = preset?.provider.network === "private" && !hostname.endsWith(".invalid");
-  const network: "private" | "public" = isPrivate ? "private" : "public";
-  const address = { base_url: baseUrl, ...((isPrivate || isWider) && { network }) };
-  const placed = { region, isPrivate, address };
-  if (protocol === "https:" || /^(?:localhost|\[::1\]|127\..*)$/.test(hostname)) return placed;
-  if (isPrivate) {
+  const isPlain = protocol === "http:" && !/^(?:localhost|\[::1\]|127\..*)$/.test(hostname);
+  if (isPlain)
     report.add(
-      "decide",
+      isPrivate ? "decide" : "changed",
       origin,
-      "plain http in a network of your own: `plaintext: true` is written; give this server TLS where the network is shared",
+      isPrivate
+        ? "plain http in a network of your own: `plaintext: true` is written; give this server TLS where the network is shared"
+        : "plain http over the internet: `https` is written, because keys and prompts would cross it unencrypted",
     );
-    return { ...placed, address: { ...address, plaintext: true } };
-  }
-  report.add(
-    "changed",
-    origin,
-    "plain http over the internet: `https` is written, because keys and prompts would cross it unencrypted",
-  );
-  return { ...placed, address: { ...address, base_url: baseUrl.replace(/^http:/, "https:") } };
+  return {
+    region,
+    isPrivate,
+    address: {
+      base_url: isPlain && !isPrivate ? baseUrl.replace(/^http:/, "https:") : baseUrl,
+      ...((isPrivate || isWider) && { network: isPrivate ? "private" : "public" }),
+      ...(isPlain && isPrivate && { plaintext: true }),
+    },
+  };
 }
 
 /** @param claimed region in the source. */
@@ -232,27 +232,19 @@ const NUMBER_HOST = /^https?:\/\/[^/?#]*[a-z_-][^/?#]*\.\d+(?=[:/?#]|$)/i;
 /** Converts a base URL of the source for routes.yaml. */
 export function baseUrlOf(text: string, origin: Origin, reading: Reading): Address {
   const { findings, report } = reading;
-  if (text.trim() === "")
-    return missingAddress(null, origin, "the address is empty in the source", reading);
+  const missing = (why: string, variable: string | null = null) =>
+    missingAddress(variable, origin, why, reading);
+  if (text.trim() === "") return missing("the address is empty in the source");
   const template = TEMPLATE.exec(text);
   if (template !== null) {
     const variable = template[1] ?? null;
     const where = variable === null || looksLikeSecret(variable) ? "" : ` (\`${variable}\`)`;
-    return missingAddress(
-      variable,
-      origin,
-      `the address is not in the source but in its environment${where}`,
-      reading,
-    );
+    return missing(`the address is not in the source but in its environment${where}`, variable);
   }
-  if (NUMBER_HOST.test(text) && !URL.canParse(text)) {
-    return missingAddress(
-      null,
-      origin,
+  if (NUMBER_HOST.test(text) && !URL.canParse(text))
+    return missing(
       "no URL can have this host, because its last part is a number. Give the server another name",
-      reading,
     );
-  }
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
     findings.add(
       "WRONG_VALUE",
@@ -273,10 +265,5 @@ export function baseUrlOf(text: string, origin: Origin, reading: Reading): Addre
     report.add("left_out", origin, "the query of the URL: base URLs have none");
   const base = `${protocol}//${host}${pathname}`.replace(/\/+$/, "").replace(OPERATION_PATH, "");
   if (!looksLikeSecret(base)) return { base, missing: null };
-  return missingAddress(
-    null,
-    origin,
-    "the address looks as if it held a credential, so it is not carried over",
-    reading,
-  );
+  return missing("the address looks as if it held a credential, so it is not carried over");
 }
