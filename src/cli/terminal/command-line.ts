@@ -145,7 +145,8 @@ export function commandGroup<const Given extends Options>({
   });
 }
 
-type Options = NonNullable<ParseArgsConfig["options"]>;
+/** A table of flags. */
+export type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** Flags with a value, by their names. */
 export function textFlags<const Name extends string>(...names: readonly Name[]) {

@@ -4,95 +4,74 @@ import {
   flagCommand,
   noArguments,
   onlyArgument,
+  textFlags,
   wantsJson,
+  type FlagValues,
+  type Options,
 } from "../../terminal/command-line.ts";
 import { DEFAULT_SERVER, policyServer, type PolicyServer } from "./policy-server.ts";
 
-/** One flag and its help. */
-interface Flag {
-  readonly type: "boolean" | "string";
-  readonly multiple?: boolean;
-  /** Placeholder of the value in the help. */
-  readonly value?: string;
-  readonly help: string;
-}
+/** Flags of all commands that call a server about policies. */
+const COMMON_FLAGS = textFlags("server", "format");
 
-export type Flags = Readonly<Record<string, Flag>>;
+/** The lines of a command's help about them, key and exit codes, by its access. */
+export const SERVER_HELP = `  --server URL          The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.
+`;
+export const CHANGES_END = `  -h, --help            This text.
 
-/** A flag with a value. @param value its placeholder in the help. */
-export function valueFlag(value: string, help: string) {
-  return { type: "string", value, help } as const;
-}
-
-/** The values of flags on one command line. */
-export type Values<Given extends Flags> = {
-  readonly [Name in keyof Given]?: Given[Name] extends { readonly type: "boolean" }
-    ? boolean
-    : Given[Name] extends { readonly multiple: true }
-      ? readonly string[]
-      : string;
-};
-
-/** Flags of all commands that call a server about policies; `-h, --help` besides. */
-const COMMON_FLAGS = {
-  server: valueFlag("URL", `The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.`),
-  format: valueFlag("FORMAT", `${TABLE_FORMAT_HELP}.`),
-} satisfies Flags;
-
-/** Key and exit codes in a command's help, by the access that it needs. */
-const ACCESS = {
-  reads: {
-    key: "The key, with the scope governance:read or operations:manage, is read from SIGNALBOX_KEY.\n",
-    codes: "Exit codes: 0 shown; 1 not shown; 2 the command line cannot be used.\n",
-  },
-  changes: {
-    key: `The key, with the scope operations:manage, is read from SIGNALBOX_KEY; policies:approve is enough to approve and to withdraw
+The key, with the scope operations:manage, is read from SIGNALBOX_KEY; policies:approve is enough to approve and to withdraw
 an approval. Where policies.managed_by of routes.yaml names workspaces, it must be a key of one of them.
-`,
-    codes: `Exit codes: 0 done; 1 not done; 2 the command line cannot be used; 3 not done because a requirement is not met, or because
+
+Exit codes: 0 done; 1 not done; 2 the command line cannot be used; 3 not done because a requirement is not met, or because
 the policy has changed since it was read.
-`,
-  },
-} as const;
+`;
+export const CHANGES_HELP = `${SERVER_HELP}  --format FORMAT       ${TABLE_FORMAT_HELP}.
+${CHANGES_END}`;
+export const READS_HELP = `${SERVER_HELP}  --format FORMAT       ${TABLE_FORMAT_HELP}.
+  -h, --help            This text.
+
+The key, with the scope governance:read or operations:manage, is read from SIGNALBOX_KEY.
+
+`;
+export const READS_CODES = "Exit codes: 0 shown; 1 not shown; 2 the command line cannot be used.\n";
 
 /** A row of the table of commands. */
-interface CommandRow<Given extends Flags> {
+interface CommandRow<Given extends Options> {
   readonly name: string;
   /** For the help of `signalbox policy`. */
   readonly summary: string;
-  readonly access: keyof typeof ACCESS;
-  /** The paragraphs below the usage line. */
-  readonly about: string;
+  readonly help: string;
   readonly flags: Given;
-  /** Output of `--format json`, where it is not the server's answer alone. */
-  readonly json?: string;
   /** Whether the command is about all policies and takes no ID. */
-  readonly ofAll?: true;
+  readonly ofAll?: boolean;
   readonly work: (call: Call<Given>) => Promise<void>;
 }
 
 /** A command line that has been read. */
-interface Call<Given extends Flags> {
+interface Call<Given extends Options> {
   /** Empty for a command that takes none. */
   readonly id: string;
-  readonly values: Values<Given>;
+  readonly values: FlagValues<Given>;
   readonly json: boolean;
   readonly server: PolicyServer;
   readonly io: CommandIo;
 }
 
 /** Makes the command that a row describes; `argument` is empty for one about all policies. */
-export function lifecycleCommand<const Given extends Flags>(row: CommandRow<Given>) {
-  const { name, summary, ofAll = false } = row;
-  const argument = ofAll ? "" : "ID";
-  // The first spread decides the order of the help, the last one a format of the row's own.
-  const flags: Flags = { ...row.flags, ...COMMON_FLAGS, ...row.flags };
-  const help = () => helpOf(row, argument, flags);
+export function lifecycleCommand<const Given extends Options>({
+  name,
+  summary,
+  help,
+  ofAll = false,
+  ...row
+}: CommandRow<Given>) {
+  // A format of the row's own comes last.
+  const flags: Options = { ...COMMON_FLAGS, ...row.flags };
   const command = flagCommand(
     { name: `policy ${name}`, help, flags },
     async (given, io, positionals) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
-      const values = given as Values<Given>;
+      const values = given as FlagValues<Given>;
       const { server: address, format } = given;
       const server = policyServer(typeof address === "string" ? address : undefined, io);
       if (ofAll) noArguments(positionals, "one policy is shown by: signalbox policy show");
@@ -102,29 +81,7 @@ export function lifecycleCommand<const Given extends Flags>(row: CommandRow<Give
       await row.work({ id, values, json, server, io });
     },
   );
-  return { name, summary, argument, load: () => Promise.resolve(command) };
-}
-
-function helpOf(
-  { name, access, about, json }: Omit<CommandRow<Flags>, "work">,
-  argument: string,
-  flags: Flags,
-): string {
-  const { key, codes } = ACCESS[access];
-  return `Usage: signalbox policy ${name}${argument && ` ${argument}`} [options]
-
-${about}
-
-${Object.entries(flags).map(flagHelp).join("")}  -h, --help            This text.
-
-${key}
-${json === undefined ? "" : `With --format json: ${json}\n`}${codes}`;
-}
-
-/** The name in the first 24 columns, and the help beside it. */
-function flagHelp([name, { value, help }]: readonly [string, Flag]): string {
-  const shown = `--${name}${value === undefined ? "" : ` ${value}`}`;
-  return `  ${shown.padEnd(22)}${help.replaceAll("\n", `\n${" ".repeat(24)}`)}\n`;
+  return { name, summary, argument: ofAll ? "" : "ID", load: () => Promise.resolve(command) };
 }
 
 /**

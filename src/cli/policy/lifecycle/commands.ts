@@ -1,9 +1,15 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 import { printLines, jsonText, line, span, wholeLine, type Line } from "../../terminal/printing.ts";
-import { readValue } from "../../terminal/command-line.ts";
+import {
+  readValue,
+  switches,
+  textFlags,
+  type FlagValues,
+  type Options,
+} from "../../terminal/command-line.ts";
 import { NotNowError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import { lifecycleCommand, valueFlag, type Flags, type Values } from "./command.ts";
+import { CHANGES_HELP, lifecycleCommand } from "./command.ts";
 import { enforcedText, missingTexts } from "./policy-lines.ts";
 import {
   contentText,
@@ -23,34 +29,28 @@ import { diffPolicy } from "./diff.ts";
 import { listPolicies, policyHistory, showPolicy, simulatePromotion } from "./readings.ts";
 
 /** Expected slots: a change of another state is refused. */
-const EXPECT_FLAGS = {
-  "expect-candidate": valueFlag(
-    "R",
-    "Only if the candidate is this revision, such as r4; none: if there is no candidate.",
-  ),
-  "expect-enforced": valueFlag(
-    "R",
-    "Only if this revision is enforced; none: if nothing is enforced yet.",
-  ),
-} satisfies Flags;
+const EXPECT_FLAGS = textFlags("expect-candidate", "expect-enforced");
+const EXPECT_HELP = `  --expect-candidate R  Only if the candidate is this revision, such as r4; none: if there is no candidate.
+  --expect-enforced R   Only if this revision is enforced; none: if nothing is enforced yet.
+`;
 
 const SLOTS = ["candidate", "enforced"] as const;
 type Slot = (typeof SLOTS)[number];
 
 /** A change of a policy. Its state is read first, so that the change applies to the shown state. */
-interface ChangeRow<Given extends Flags> {
+interface ChangeRow<Given extends Options> {
   readonly name: string;
   readonly summary: string;
   /** The endpoint below the policy. */
   readonly path: Change;
-  readonly about: string;
+  readonly help: string;
   readonly flags: Given;
   /**
    * Reads the flags before the server is called; the function that it gives makes the plan from the
    * policy's state.
    */
   readonly plan: (
-    values: Values<Given>,
+    values: FlagValues<Given>,
   ) => (view: PolicyView, server: PolicyServer) => Promise<Plan> | Plan;
 }
 
@@ -65,10 +65,9 @@ interface Plan {
   readonly undo: (after: PolicyView) => string | null;
 }
 
-function change<const Given extends Flags>({ path, flags, plan, ...row }: ChangeRow<Given>) {
+function change<const Given extends Options>({ path, flags, plan, ...row }: ChangeRow<Given>) {
   return lifecycleCommand({
     ...row,
-    access: "changes",
     flags: { ...flags, ...EXPECT_FLAGS },
     work: async ({ id, values, json, server, io }) => {
       const expected = readExpected(values);
@@ -109,8 +108,12 @@ const promotePolicy = change({
   name: "promote",
   summary: "Promotes the candidate: it is enforced from now on.",
   path: "promotions",
-  about: `Enforces the candidate of a policy instead of the content that is enforced now, on all servers of the store at once. If the
-policy's file is gone, the candidate is its removal. If the policy changed after it was read, nothing is done.`,
+  help: `Usage: signalbox policy promote ID [options]
+
+Enforces the candidate of a policy instead of the content that is enforced now, on all servers of the store at once. If the
+policy's file is gone, the candidate is its removal. If the policy changed after it was read, nothing is done.
+
+${EXPECT_HELP}${CHANGES_HELP}`,
   flags: {},
   plan:
     () =>
@@ -144,20 +147,17 @@ const rollBackPolicy = change({
   name: "rollback",
   summary: "Rolls back to the content that was enforced before.",
   path: "rollbacks",
-  about: `Enforces earlier content again, on all servers of the store at once. Nothing is compiled and no approval is needed. The content
-that is rolled back is held: it must be released before it can be promoted again.`,
-  flags: {
-    to: valueFlag(
-      "R",
-      `A revision that was enforced before, such as r3; none: nothing is enforced, as before the first
-promotion of a policy that began in shadow. Default: the content that was enforced last.`,
-    ),
-    reason: valueFlag(
-      "R",
-      `${ROLLBACK_REASONS.join(", ")}.
-Default: other. The history records it.`,
-    ),
-  },
+  help: `Usage: signalbox policy rollback ID [options]
+
+Enforces earlier content again, on all servers of the store at once. Nothing is compiled and no approval is needed. The content
+that is rolled back is held: it must be released before it can be promoted again.
+
+  --to R                A revision that was enforced before, such as r3; none: nothing is enforced, as before the first
+                        promotion of a policy that began in shadow. Default: the content that was enforced last.
+  --reason R            ${ROLLBACK_REASONS.join(", ")}.
+                        Default: other. The history records it.
+${EXPECT_HELP}${CHANGES_HELP}`,
+  flags: textFlags("to", "reason"),
   plan: (values) => {
     const to = readRevision("--to", values.to);
     const reason =
@@ -193,15 +193,15 @@ const withdrawPolicy = change({
   name: "withdraw",
   summary: "Withdraws an approval or, with --candidate, the candidate.",
   path: "withdrawals",
-  about: `Withdraws the approval that the key in SIGNALBOX_KEY, or a key that it comes from, has given. With --candidate, removes the
-candidate from its slot: it is no longer in shadow, and a restart with the same files does not bring it back.`,
-  flags: {
-    candidate: { type: "boolean", help: "The candidate instead of an approval." },
-    digest: valueFlag(
-      "D",
-      "The approved content, by six or more digits of its digest. Default: the candidate.",
-    ),
-  },
+  help: `Usage: signalbox policy withdraw ID [options]
+
+Withdraws the approval that the key in SIGNALBOX_KEY, or a key that it comes from, has given. With --candidate, removes the
+candidate from its slot: it is no longer in shadow, and a restart with the same files does not bring it back.
+
+  --candidate           The candidate instead of an approval.
+  --digest D            The approved content, by six or more digits of its digest. Default: the candidate.
+${EXPECT_HELP}${CHANGES_HELP}`,
+  flags: { ...switches("candidate"), ...textFlags("digest") },
   plan: (values) => {
     const isCandidate = values.candidate === true;
     if (isCandidate && values.digest !== undefined) {
@@ -231,14 +231,14 @@ const releasePolicy = change({
   name: "release",
   summary: "Releases content that was rolled back, so that it can be promoted again.",
   path: "releases",
-  about: `Releases content that was rolled back or withdrawn, so that it can be promoted again. If there is no candidate, it becomes the
-candidate. A release enforces nothing: the content still has to be promoted.`,
-  flags: {
-    digest: valueFlag(
-      "D",
-      "Six or more digits of its digest. Default: the only content that is held or, if none is, withdrawn.",
-    ),
-  },
+  help: `Usage: signalbox policy release ID [options]
+
+Releases content that was rolled back or withdrawn, so that it can be promoted again. If there is no candidate, it becomes the
+candidate. A release enforces nothing: the content still has to be promoted.
+
+  --digest D            Six or more digits of its digest. Default: the only content that is held or, if none is, withdrawn.
+${EXPECT_HELP}${CHANGES_HELP}`,
+  flags: textFlags("digest"),
   plan: (values) => async (view, server) => {
     const content =
       values.digest === undefined
@@ -284,7 +284,7 @@ function readRevision(flag: string, text: string | undefined): string | undefine
 }
 
 /** @throws {UsageError} */
-function readExpected(values: Values<typeof EXPECT_FLAGS>) {
+function readExpected(values: FlagValues<typeof EXPECT_FLAGS>) {
   return {
     candidate: readRevision("--expect-candidate", values["expect-candidate"]),
     enforced: readRevision("--expect-enforced", values["expect-enforced"]),
@@ -310,21 +310,17 @@ function refuseUnexpected(view: PolicyView, expected: Readonly<Record<Slot, stri
 const approvePolicy = lifecycleCommand({
   name: "approve",
   summary: "Approves the candidate's content.",
-  access: "changes",
-  about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and prints what its promotion still requires. An
-approval is for one digest: changed content needs new approvals. A second approval by the same key replaces the first.`,
-  flags: {
-    digest: valueFlag(
-      "D",
-      "Six or more digits of the digest that you have read. Default: the present candidate.",
-    ),
-    report: valueFlag(
-      "FILE",
-      `The report of signalbox policy simulate --format json that you have read. The server computes the
-report itself; only an equal report satisfies a promotion that requires one. A report of
-signalbox simulate with the same results counts as the server's.`,
-    ),
-  },
+  help: `Usage: signalbox policy approve ID [options]
+
+Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and prints what its promotion still requires. An
+approval is for one digest: changed content needs new approvals. A second approval by the same key replaces the first.
+
+  --digest D            Six or more digits of the digest that you have read. Default: the present candidate.
+  --report FILE         The report of signalbox policy simulate --format json that you have read. The server computes the
+                        report itself; only an equal report satisfies a promotion that requires one. A report of
+                        signalbox simulate with the same results counts as the server's.
+${CHANGES_HELP}`,
+  flags: textFlags("digest", "report"),
   work: async ({ id, values, json, server, io }) => {
     const { view } = await server.policy(id);
     const content = await requestedContent(server, view, values.digest);

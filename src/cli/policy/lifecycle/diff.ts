@@ -12,7 +12,8 @@ import {
   type Style,
 } from "../../terminal/printing.ts";
 import { CommandError, UsageError } from "../../terminal/command-io.ts";
-import { lifecycleCommand, valueFlag } from "./command.ts";
+import { READS_CODES, READS_HELP, lifecycleCommand } from "./command.ts";
+import { textFlags } from "../../terminal/command-line.ts";
 import { contentText, parseContent, type PolicyServer, type PolicyView } from "./policy-server.ts";
 import { formatPatch, structuredPatch } from "diff";
 
@@ -26,17 +27,16 @@ interface Side extends SourceSide {
 export const diffPolicy = lifecycleCommand({
   name: "diff",
   summary: "What the candidate changes: its contract, and its rules line by line.",
-  access: "reads",
-  about: `Shows what the candidate of a policy changes: its contract, and its rules line by line. The contents come from the server's
-store, not from the files of this checkout.`,
-  flags: {
-    from: valueFlag(
-      "CONTENT",
-      "enforced (the default), candidate, a revision such as r4, or six or more digits of a digest.",
-    ),
-    to: valueFlag("CONTENT", "The same; default: candidate."),
-  },
-  json: '{"from": …, "to": …, "contract": [{"mark", "text"}], "patch": "a unified diff"}.',
+  help: `Usage: signalbox policy diff ID [options]
+
+Shows what the candidate of a policy changes: its contract, and its rules line by line. The contents come from the server's
+store, not from the files of this checkout.
+
+  --from CONTENT        enforced (the default), candidate, a revision such as r4, or six or more digits of a digest.
+  --to CONTENT          The same; default: candidate.
+${READS_HELP}With --format json: {"from": …, "to": …, "contract": [{"mark", "text"}], "patch": "a unified diff"}.
+${READS_CODES}`,
+  flags: textFlags("from", "to"),
   work: async ({ id, values, json, server, io }) => {
     const [from, to] = [values.from ?? "enforced", values.to ?? "candidate"];
     checkName("--from", from);

@@ -17,7 +17,8 @@ import type {
   ReportReference,
   ShadowFigures,
 } from "../../../lifecycle/records.ts";
-import { lifecycleCommand, valueFlag } from "./command.ts";
+import { CHANGES_END, READS_CODES, READS_HELP, SERVER_HELP, lifecycleCommand } from "./command.ts";
+import { listFlags, switches, textFlags } from "../../terminal/command-line.ts";
 import {
   contentText,
   notReadable,
@@ -40,10 +41,13 @@ import {
 export const listPolicies = lifecycleCommand({
   name: "list",
   summary: "Enforced content, content in shadow, and what a promotion still needs.",
-  access: "reads",
-  about:
-    "Lists the policies of a running server: enforced content, content in shadow, and what a promotion still needs.",
-  flags: { ended: { type: "boolean", help: "Policies that have ended, too." } },
+  help: `Usage: signalbox policy list [options]
+
+Lists the policies of a running server: enforced content, content in shadow, and what a promotion still needs.
+
+  --ended               Policies that have ended, too.
+${READS_HELP}${READS_CODES}`,
+  flags: switches("ended"),
   ofAll: true,
   work: async ({ values, json, server, io }) => {
     const answer = await server.list(values.ended === true ? { ended: "true" } : {});
@@ -116,11 +120,14 @@ const EXAMPLE_GROUPS = 20;
 export const showPolicy = lifecycleCommand({
   name: "show",
   summary: "Everything about one policy, and the next command.",
-  access: "reads",
-  about: `Shows a policy of a running server: enforced content, content in shadow, approvals, what a promotion still needs, what the content
-in shadow would have done to requests, with commands that explain them, and the next command.`,
+  help: `Usage: signalbox policy show ID [options]
+
+Shows a policy of a running server: enforced content, content in shadow, approvals, what a promotion still needs, what the content
+in shadow would have done to requests, with commands that explain them, and the next command.
+
+${READS_HELP}With --format json: {"policy": …, "shadow": … or null}, as GET /v1/policies/ID and GET /v1/policies/ID/shadow answer.
+${READS_CODES}`,
   flags: {},
-  json: '{"policy": …, "shadow": … or null}, as GET /v1/policies/ID and GET /v1/policies/ID/shadow answer.',
   work: async ({ id, json, server, io }) => {
     const { view, json: policy } = await server.policy(id);
     // A removal has no rules that could be in shadow.
@@ -137,23 +144,17 @@ in shadow would have done to requests, with commands that explain them, and the 
 export const simulatePromotion = lifecycleCommand({
   name: "simulate",
   summary: "What the promotion of the candidate would change, as the server computes it.",
-  access: "changes",
-  about: `Shows the server's own simulation of one promotion: what would change for every class of requests, under the table in force, if
+  help: `Usage: signalbox policy simulate ID [options]
+
+Shows the server's own simulation of one promotion: what would change for every class of requests, under the table in force, if
 the content were enforced, and the results of the server's assertions. An approval that names this report (signalbox policy
-approve --report) satisfies a promotion that requires one.`,
-  flags: {
-    digest: valueFlag(
-      "D",
-      "Six or more digits of the digest of a content. Default: the present candidate.",
-    ),
-    format: {
-      type: "string",
-      multiple: true,
-      value: "FORMAT",
-      help: `As for signalbox simulate; repeat it for several, each also as FORMAT=FILE. json=FILE gives the file
-for --report.`,
-    },
-  },
+approve --report) satisfies a promotion that requires one.
+
+  --digest D            Six or more digits of the digest of a content. Default: the present candidate.
+  --format FORMAT       As for signalbox simulate; repeat it for several, each also as FORMAT=FILE. json=FILE gives the file
+                        for --report.
+${SERVER_HELP}${CHANGES_END}`,
+  flags: { ...textFlags("digest"), ...listFlags("format") },
   work: async ({ id, values, server, io }) => {
     // Loaded here: the other commands need none of the formats.
     const { readOutputs } = await import("../../simulate/options.ts");
@@ -176,11 +177,14 @@ for --report.`,
 export const policyHistory = lifecycleCommand({
   name: "history",
   summary: "What happened, when, and by whom.",
-  access: "reads",
-  about: `Lists what happened to a policy, oldest first: content from files, approvals, promotions, rollbacks, withdrawals and releases, each
-with its key and the shadow figures at that time.`,
+  help: `Usage: signalbox policy history ID [options]
+
+Lists what happened to a policy, oldest first: content from files, approvals, promotions, rollbacks, withdrawals and releases, each
+with its key and the shadow figures at that time.
+
+${READS_HELP}With --format json: the rows of the log, each with its position and hash; signalbox evidence verify checks the whole chain.
+${READS_CODES}`,
   flags: {},
-  json: "the rows of the log, each with its position and hash; signalbox evidence verify checks the whole chain.",
   work: async ({ id, json, server, io }) => {
     const rows = await server.transitions(id);
     if (json) return io.stdout(jsonText(rows));
