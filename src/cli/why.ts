@@ -18,7 +18,6 @@ import {
   callServer,
   objectOf,
   readAnswer,
-  serverKey,
   serverUrl,
 } from "./terminal/call-server.ts";
 import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
@@ -126,10 +125,10 @@ async function explainRecord(record: JsonObject, { config, environment }: Values
 }
 
 async function fromServer(id: string, server: string, io: CommandIo): Promise<Recorded> {
-  const key = serverKey(io, "governance:read and route:simulate");
+  const scopes = "governance:read and route:simulate";
   const get = async (path: string): Promise<JsonObject> => {
     const url = serverUrl(server, `/v1/decisions/${id}${path}`);
-    const answer = await callServer({ url, method: "GET", key });
+    const answer = await callServer(io, { url, scopes });
     if (answer.status === 200 && answer.body !== null) return answer.body;
     throw answerError(answer, "/v1/decisions");
   };

@@ -12,7 +12,6 @@ import {
   answerError,
   callServer,
   objectOf,
-  serverKey,
   serverUrl,
   textOf,
   unreadableAnswer,
@@ -326,13 +325,12 @@ export async function explainFromServer(
   const { sample, time, promoted } = options;
   const url = serverUrl(server, "/v1/route/simulate");
   url.searchParams.set("operation", sample.operation);
-  const key = serverKey(io, "route:simulate");
   const sent = {
     ...requestBody(sample, body),
     ...(time !== null && { time: timeFacts(time) }),
     ...(promoted && { promoted }),
   };
-  const received = await callServer({ url, method: "POST", key, body: sent });
+  const received = await callServer(io, { url, scopes: "route:simulate", body: sent });
   if (received.status !== 200) throw refusal(received);
   const answer = received.body;
   if (answer?.object !== "route.simulation") throw unreadableAnswer();

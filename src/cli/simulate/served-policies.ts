@@ -7,7 +7,6 @@ import {
   callServer,
   objectOf,
   objectsOf,
-  serverKey,
   serverUrl,
   textOf,
 } from "../terminal/call-server.ts";
@@ -65,10 +64,9 @@ async function listOfFile(path: string, io: CommandIo): Promise<JsonObject | nul
 }
 
 async function listOfServer(server: string, io: CommandIo): Promise<JsonObject | null> {
-  const answer = await callServer({
+  const answer = await callServer(io, {
     url: serverUrl(server, "/v1/policies?ended=true"),
-    method: "GET",
-    key: serverKey(io, "governance:read or operations:manage"),
+    scopes: "governance:read or operations:manage",
   });
   if (answer.status === 200) return answer.body;
   throw answerError(answer, "/v1/policies");

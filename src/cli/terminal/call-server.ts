@@ -19,8 +19,9 @@ const LONGEST_ANSWER = 64_000_000;
 
 interface ServerCall {
   readonly url: URL;
-  readonly method: "GET" | "POST";
-  readonly key: string;
+  /** Scopes, one of which the key needs, for the message where none is set. */
+  readonly scopes: string;
+  /** Sent with POST; a call without a body is a GET. */
   readonly body?: JsonObject;
   /** An entity tag with its quotation marks. */
   readonly ifMatch?: string;
@@ -62,10 +63,9 @@ export function serverUrl(server: string, path: string): URL {
  * The key in the environment variable SIGNALBOX_KEY, and nowhere else: a flag would show in the
  * list of processes.
  *
- * @param scopes for the message where there is none.
  * @throws {CommandError}
  */
-export function serverKey({ environment }: CommandIo, scopes: string): string {
+function serverKey({ environment }: CommandIo, scopes: string): string {
   const key = environment.SIGNALBOX_KEY ?? "";
   if (key === "")
     throw new CommandError(`SIGNALBOX_KEY: is not set; put a key with the scope ${scopes} there`);
@@ -75,12 +75,13 @@ export function serverKey({ environment }: CommandIo, scopes: string): string {
 }
 
 /**
- * Calls a running server and returns any answer; the answer is untrusted.
+ * Calls a running server with the key in SIGNALBOX_KEY and returns any answer; the answer is
+ * untrusted.
  *
- * @throws {CommandError} without an answer.
+ * @throws {CommandError} without a key or an answer.
  */
-export async function callServer(call: ServerCall): Promise<ServerAnswer> {
-  const response = await send(call);
+export async function callServer(io: CommandIo, call: ServerCall): Promise<ServerAnswer> {
+  const response = await send(serverKey(io, call.scopes), call);
   if (response.status >= 300 && response.status < 400) {
     // A key is not sent to another address.
     throw new CommandError(
@@ -90,20 +91,15 @@ export async function callServer(call: ServerCall): Promise<ServerAnswer> {
   return { status: response.status, body: await readBody(response) };
 }
 
-async function send({
-  url,
-  method,
-  key,
-  body,
-  ifMatch,
-  inDoubt,
-  wait = LONGEST_WAIT,
-}: ServerCall): Promise<Response> {
+async function send(
+  key: string,
+  { url, body, ifMatch, inDoubt, wait = LONGEST_WAIT }: ServerCall,
+): Promise<Response> {
   // Loaded when a call is made: most commands make none.
   const { ofetch } = await import("ofetch");
   try {
     return await ofetch.raw(url.href, {
-      method,
+      method: body === undefined ? "GET" : "POST",
       headers: {
         authorization: `Bearer ${key}`,
         ...(ifMatch !== undefined && { "if-match": ifMatch }),

@@ -14,7 +14,6 @@ import {
   objectOf,
   objectsOf,
   readAnswer,
-  serverKey,
   serverUrl,
   unreadableAnswer,
   type Answer,
@@ -280,8 +279,8 @@ export function policyServer(flag: string | undefined, io: CommandIo) {
   ): Promise<JsonObject> => {
     const url = urlOf(path);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    const key = serverKey(io, "governance:read or operations:manage");
-    const answer = await callServer({ url, method: "GET", key, wait });
+    const scopes = "governance:read or operations:manage";
+    const answer = await callServer(io, { url, scopes, wait });
     if (answer.status !== 200) throw answerError(answer, PATH, policy);
     if (answer.body === null) throw unreadableAnswer();
     return answer.body;
@@ -327,10 +326,9 @@ export function policyServer(flag: string | undefined, io: CommandIo) {
       etag: string | null,
     ): Promise<Answered> => {
       const inDoubt = `the change may or may not have been made; check: signalbox policy show ${id}`;
-      const answer = await callServer({
+      const answer = await callServer(io, {
         url: urlOf(`/${id}/${change}`),
-        method: "POST",
-        key: serverKey(io, "operations:manage"),
+        scopes: "operations:manage",
         body,
         ...(etag !== null && { ifMatch: etag }),
         inDoubt,
