@@ -1,4 +1,3 @@
-import type { JsonObject } from "../canon/json.ts";
 import { GROUPED, readGrouping } from "../governance/increments.ts";
 import type { Measures, ShadowPolicy, SpendMeasures } from "../governance/measures.ts";
 import { readWindow, windowOf } from "../governance/roll-up.ts";
@@ -90,28 +89,20 @@ async function printWorkspaces(
   });
 }
 
-interface CountedGroups<Group> {
-  readonly workspace: string | null;
-  readonly window: { readonly start: string; readonly end: string };
-  readonly group_by: readonly string[];
-  readonly groups: readonly (Group & { readonly group: JsonObject })[];
-  readonly truncated: boolean;
-}
-
 /** A heading, totals and groups. @param remark follows the window. */
-function groupLines<Group>(
-  { workspace, window, group_by: names, groups, truncated }: CountedGroups<Group>,
-  total: Group,
+function groupLines(
+  { workspace, window, group_by: names, groups, truncated }: SummaryAnswer | SpendAnswer,
   head: readonly string[],
-  cellsOf: (counts: Group) => readonly string[],
+  total: readonly string[],
+  cells: readonly (readonly string[])[],
   remark: string,
 ): readonly string[] {
   const labels = names.length === 0 ? [""] : names;
-  const rows = groups.map((group) => [
-    ...names.map((name) => textOf(group.group, name) || "-"),
-    ...cellsOf(group),
+  const rows = groups.map(({ group }, index) => [
+    ...names.map((name) => textOf(group, name) || "-"),
+    ...(cells[index] ?? []),
   ]);
-  const first = ["total", ...labels.slice(1).map(() => ""), ...cellsOf(total)];
+  const first = ["total", ...labels.slice(1).map(() => ""), ...total];
   return [
     `${workspace ?? "(no workspace)"}  ${window.start} to ${window.end}, ${remark}`,
     ...tableRows([[...labels, ...head], first, ...rows], labels.length),
@@ -187,11 +178,11 @@ const SUMMARY_HEAD = [
 function summaryTable(answer: SummaryAnswer): string {
   const { window, totals, verdicts, shadows } = answer;
   return workspaceText([
-    ...groupLines<Measures>(
+    ...groupLines(
       answer,
-      totals,
       SUMMARY_HEAD,
-      summaryCells,
+      summaryCells(totals),
+      answer.groups.map(summaryCells),
       `complete until ${window.complete_until}`,
     ),
     ...section(
@@ -309,11 +300,11 @@ const SPEND_HEAD = ["requests", "tokens in+out", "cached", "usd", "unknown cost"
 
 function spendTable(answer: SpendAnswer) {
   return workspaceText(
-    groupLines<SpendMeasures>(
+    groupLines(
       answer,
-      answer.total,
       SPEND_HEAD,
-      spendCells,
+      spendCells(answer.total),
+      answer.groups.map(spendCells),
       "estimated from list prices",
     ),
   );

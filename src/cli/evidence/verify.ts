@@ -297,17 +297,10 @@ export async function verifyPolicyLog(
     if (cause !== null)
       return notVerified(`the policy log ${describeContentFault(content, cause)}`, { cause });
   }
-  const { head, contents } = verifier;
-  return provenLog(
-    [
-      ...policyLines(verifier),
-      `contents stored: ${contents.length}`,
-      `policy head ${formatLink(head)}`,
-    ],
-    { ...policyJson(verifier), contents: contents.length },
-    { head, noted, flag: "--policy-head" },
-    "policy ",
-  );
+  const stored = verifier.contents.length;
+  return provenPolicies(verifier, noted, `contents stored: ${stored}`, "policy ", {
+    contents: stored,
+  });
 }
 
 /**
@@ -337,15 +330,10 @@ async function verifyPolicyFile(
   const verifier = new PolicyLogVerifier([to, ...noted]);
   const fault = await verifyRows(verifier, rowsOf(lines, readPolicyRow, "a policy log export"));
   if (fault !== null) return faultyPolicyLog("the export", fault);
-  const { head } = verifier;
-  return provenLog(
-    [
-      ...policyLines(verifier),
-      "contents: not in an export; verify the database for them",
-      `last ${formatLink(head)}`,
-    ],
-    policyJson(verifier),
-    { head, noted, flag: "--policy-head" },
+  return provenPolicies(
+    verifier,
+    noted,
+    "contents: not in an export; verify the database for them",
   );
 }
 
@@ -363,24 +351,30 @@ function digestOf(kept: StoredContent, module: string): string | null {
   }
 }
 
-function policyLines(verifier: PolicyLogVerifier): readonly string[] {
+/** @param contents line about them. @param prefix of the last lines, for those of a database. */
+function provenPolicies(
+  verifier: PolicyLogVerifier,
+  noted: readonly ChainLink[],
+  contents: string,
+  prefix: string = "",
+  more: JsonObject = {},
+): Verified {
+  const { head } = verifier;
   const { verified, claimed } = verifier.reports;
-  return [
-    `verified ${verifier.head.position} rows of policies`,
-    `promotions: ${verifier.count("promoted")}`,
-    `rollbacks: ${verifier.count("rolled_back")}`,
-    `reports of approvers: ${verified} recomputed by the server, ${claimed} only claimed`,
-  ];
-}
-
-function policyJson(verifier: PolicyLogVerifier): JsonObject {
-  const { verified, claimed } = verifier.reports;
-  return {
-    rows: verifier.head.position,
-    promotions: verifier.count("promoted"),
-    rollbacks: verifier.count("rolled_back"),
-    reports: { verified, claimed },
-  };
+  const [promotions, rollbacks] = [verifier.count("promoted"), verifier.count("rolled_back")];
+  return provenLog(
+    [
+      `verified ${head.position} rows of policies`,
+      `promotions: ${promotions}`,
+      `rollbacks: ${rollbacks}`,
+      `reports of approvers: ${verified} recomputed by the server, ${claimed} only claimed`,
+      contents,
+      `${prefix === "" ? "last" : `${prefix}head`} ${formatLink(head)}`,
+    ],
+    { rows: head.position, promotions, rollbacks, reports: { verified, claimed }, ...more },
+    { head, noted, flag: "--policy-head" },
+    prefix,
+  );
 }
 
 function faultyPolicyLog(log: string, fault: PolicyLogFault) {
