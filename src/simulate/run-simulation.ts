@@ -8,7 +8,7 @@ import {
   type ExplainArguments,
 } from "./assertions/results.ts";
 import { mergeTallies } from "./assertions/run.ts";
-import { EvidenceTally, readEvidence } from "./evidence/evidence-tally.ts";
+import { readEvidence } from "./evidence/evidence-tally.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
@@ -87,13 +87,11 @@ export async function simulateSides(
       ? null
       : await readEvidence(
           request.evidence,
-          new EvidenceTally(
-            (sample) => runner.decideSample(sample),
-            tables,
-            renames,
-            zonesOfSides([compiled.base, compiled.head]),
-          ),
           watch.signal,
+          (sample) => runner.decideSample(sample),
+          tables,
+          renames,
+          zonesOfSides([compiled.base, compiled.head]),
         );
   const locations = { base: locationsOf(base.files), head: locationsOf(head.files) };
   const context = (view: View): ComparisonContext => ({

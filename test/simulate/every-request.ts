@@ -6,7 +6,7 @@ import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
 import { requestedRoute } from "../../src/decide/decide.ts";
 import { initialMode, policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
-import { AssertionRun } from "../../src/simulate/assertions/run.ts";
+import { runAssertions } from "../../src/simulate/assertions/run.ts";
 import { emptyUsage, type UsageTally } from "../../src/simulate/compare/simulation-tally.ts";
 import { budgetUntil } from "../../src/simulate/diagram/budget.ts";
 import { decidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
@@ -448,7 +448,7 @@ function reachedOf({ plan }: Outcome, destinations: Destinations): ReadonlySet<s
  * violated by.
  */
 class Lines {
-  readonly #run: AssertionRun;
+  readonly #run: ReturnType<typeof runAssertions>;
   readonly #reached: Reached;
   readonly #counts = new Map<string, bigint>();
   violating = 0;
@@ -458,7 +458,7 @@ class Lines {
     tables: { base: RoutingTable; head: RoutingTable },
     reached: Reached,
   ) {
-    this.#run = new AssertionRun(assertions, tables);
+    this.#run = runAssertions(assertions, tables);
     this.#reached = reached;
   }
 

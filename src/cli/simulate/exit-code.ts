@@ -32,11 +32,6 @@ export interface ExitFlags {
   readonly promoting: boolean;
 }
 
-/** @param report `null` where there is none because of an error. */
-export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): number {
-  return report === null ? SIMULATE_EXIT.error : verdictOf(report, flags).exitCode;
-}
-
 /**
  * Whether a value of `--fail-on` holds: as declared, with `--promote` as if promoted too, or by the
  * files.
@@ -62,33 +57,34 @@ function isMetLatently(
   value: FailOnValue,
   promoting: boolean,
 ): boolean {
-  const kind =
-    value === "more_permissive"
-      ? "constraint"
-      : value === "weaker_obligation"
-        ? "obligation"
-        : null;
   return (latent?.changes ?? []).some(
-    (change) =>
-      change.kind === kind &&
-      change.direction === "weaker" &&
-      (promoting || change.view === "declared"),
+    ({ kind, direction, view }) =>
+      value === (kind === "constraint" ? "more_permissive" : "weaker_obligation") &&
+      direction === "weaker" &&
+      (promoting || view === "declared"),
   );
 }
 
 function meets(comparison: ComparisonReport, value: FailOnValue): boolean {
   const { access } = comparison;
-  if (value === "any") return differs(comparison);
-  if (value === "new_destination") return comparison.new_data_paths.length > 0;
-  if (value === "new_region_for_route") return comparison.new_route_paths.length > 0;
-  // Of the files, not of a comparison; an assertion that fails has failed the run already.
-  if (value === "assertions") return false;
-  if (value === "incomparable") return access === "incomparable";
-  if (value === "more_permissive" || value === "less_permissive") {
-    // An incomparable change is both: a grant must not hide behind a denial.
-    return access === value || access === "incomparable";
+  switch (value) {
+    case "any":
+      return differs(comparison);
+    case "new_destination":
+      return comparison.new_data_paths.length > 0;
+    case "new_region_for_route":
+      return comparison.new_route_paths.length > 0;
+    // Of the files, not of a comparison; an assertion that fails has failed the run already.
+    case "assertions":
+      return false;
+    case "incomparable":
+    case "more_permissive":
+    case "less_permissive":
+      // An incomparable change is both: a grant must not hide behind a denial.
+      return access === value || access === "incomparable";
+    default:
+      return changes(comparison, value);
   }
-  return changes(comparison, value);
 }
 
 /** Changed settings, assertions and policies, even if no request is decided differently. */
@@ -113,10 +109,14 @@ function changes(comparison: ComparisonReport, wanted: ChangeKind) {
   return comparison.kinds.some(({ kind, classes }) => kind === wanted && classes > 0);
 }
 
-function differs({ changed_classes, access, ...paths }: ComparisonReport): boolean {
-  const { new_data_paths, lost_data_paths, new_route_paths } = paths;
-  const found = [new_data_paths, lost_data_paths, new_route_paths];
-  return changed_classes > 0 || access !== "equivalent" || found.some(({ length }) => length > 0);
+function differs({
+  changed_classes: changed,
+  access,
+  new_data_paths: gained,
+  lost_data_paths: lost,
+  new_route_paths: routes,
+}: ComparisonReport): boolean {
+  return changed + gained.length + lost.length + routes.length > 0 || access !== "equivalent";
 }
 
 /** One condition of the exit code. */

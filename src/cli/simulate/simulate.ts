@@ -23,7 +23,7 @@ import {
   type SideTree,
   shownIn,
 } from "./sides.ts";
-import { exitCodeOf, SIMULATE_EXIT, verdictOf } from "./exit-code.ts";
+import { SIMULATE_EXIT, verdictOf } from "./exit-code.ts";
 import { simulateHelp } from "./help.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
@@ -60,7 +60,7 @@ async function compare(
   );
   if ("diagnostics" in base || "diagnostics" in head) {
     for (const side of [base, head]) if ("diagnostics" in side) printFailure(side, io);
-    return exitCodeOf(null, exitFlags(options));
+    return SIMULATE_EXIT.error;
   }
   const enforced = await enforcedDigests(options, [base, head], io);
   const { promote, fresh, timeLimit, workers, evidence, now } = options;
@@ -72,14 +72,15 @@ async function compare(
       io,
       asserted.source,
     );
-    return exitCodeOf(null, exitFlags(options));
+    return SIMULATE_EXIT.error;
   }
   const otherOverlays = await changedOverlays(trees, options.config, options.environment);
   const held = { assertions: asserted.assertions, otherOverlays };
   const request = { promote, fresh, enforced, timeLimit, workers, evidence, now, ...held };
   const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
-  const verdict = verdictOf(report, exitFlags(options));
+  const { detailedExitcode, failOn } = options;
+  const verdict = verdictOf(report, { detailedExitcode, failOn, promoting: promote !== null });
   await writeOutputs(report, options.outputs, io, { verdict, all: options.all });
   return verdict.exitCode;
 }
@@ -109,10 +110,6 @@ async function baseOptions(
     "signalbox simulate: base has no overlay for this environment and is compared without one\n",
   );
   return { ...options, environment: null };
-}
-
-function exitFlags({ detailedExitcode, failOn, promote }: SimulateOptions) {
-  return { detailedExitcode, failOn, promoting: promote !== null };
 }
 
 async function checkEvidence(path: string | null) {

@@ -29,95 +29,89 @@ const UNDECLARED_REASONS: readonly string[] = [
 ];
 
 /** Looks up every name of a file: an unknown one would make an assertion that cannot fail. */
-export class NameCheck {
-  readonly #sides: OfSides<KnownNames>;
-  readonly #report: ReportOf<AssertionCode>;
+export function nameCheck(sides: OfSides<AssertionSide>, report: ReportOf<AssertionCode>) {
+  const { contracts, table } = sides.head;
+  const [inBase, inHead] = [knownNames(sides.base.table), knownNames(table)];
 
-  constructor(sides: OfSides<KnownNames>, report: ReportOf<AssertionCode>) {
-    this.#sides = sides;
-    this.#report = report;
-  }
+  const unknown = (title: string, name: string, path: Path, candidates: Iterable<string>) => {
+    const message = `there is no ${title} ${quote(name)}`;
+    report.value("ASSERTION_UNKNOWN_WORD", path, message, suggest(name, candidates));
+  };
 
-  /**
-   * The names of a selector, of a case's request or of its expectation.
-   *
-   * @param either whether names that only base has are valid here.
-   */
-  row(row: Row | undefined, path: Path, either = false): void {
-    for (const [member, value] of Object.entries(row ?? {})) {
-      const kind = nameKind(member);
-      if (kind === undefined) continue;
-      for (const { name, at } of namesOf(value, [...path, member]))
-        this.#name(kind, name, at, either);
-    }
-  }
-
-  denial(denial: DenialSelector | undefined, path: Path): void {
-    const { contracts } = this.#sides.head;
-    if (denial === undefined || contracts === null) return;
-    const { policy, constraint, reason } = denial;
-    const named = contracts.filter(({ id }) => policy === undefined || id === policy);
-    const byTable = policy === undefined || TABLE_DENIALS.includes(policy);
-    const policies = [...contracts.map(({ id }) => id), ...TABLE_DENIALS];
-    if (policy !== undefined && !policies.includes(policy)) {
-      this.#unknown("policy", policy, [...path, "policy"], policies);
-      return;
-    }
-    const constraints = named.flatMap((contract) => contract.constraints);
-    // The table's own constraints are many and are nowhere listed, so only those of policies are
-    // looked up.
-    if (
-      constraint !== undefined &&
-      !byTable &&
-      !constraints.some(({ name }) => name === constraint)
-    ) {
-      const names = constraints.map(({ name }) => name);
-      this.#unknown("constraint", constraint, [...path, "constraint"], names);
-      return;
-    }
-    const selected = constraints.filter(
-      ({ name }) => byTable || constraint === undefined || name === constraint,
-    );
-    const reasons = selected.flatMap((each) => each.reasons);
-    const all = [...reasons, ...UNDECLARED_REASONS, ...(byTable ? Object.keys(REASONS) : [])];
-    if (reason !== undefined && !all.includes(reason))
-      this.#unknown("reason", reason, [...path, "reason"], all);
-  }
-
-  /**
-   * Subjects that a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a
-   * route, `route → endpoint`.
-   */
-  covered(subject: string, path: Path): void {
-    const { contracts } = this.#sides.head;
-    const declared = (contracts ?? []).flatMap(({ id, constraints }) =>
-      constraints.flatMap(({ name, reasons }) => [
-        `${id}/${name}`,
-        ...reasons.map((reason) => `${id}/${name}/${reason}`),
-      ]),
-    );
-    const subjects = [...this.#sides.head.of("routes"), ...this.#sides.head.edges, ...declared];
-    if (subjects.includes(subject) || (contracts === null && subject.includes("/"))) return;
-    this.#unknown("subject of coverage", subject, path, subjects);
-  }
-
-  #name(kind: NameKind, name: string, path: Path, either: boolean) {
-    const head = this.#sides.head.of(kind);
-    const base = this.#sides.base.of(kind);
+  const check = (kind: NameKind, name: string, path: Path, either: boolean) => {
+    const [base, head] = [inBase(kind), inHead(kind)];
     if (head.has(name) || (either && base.has(name))) return;
     const [title] = TABLE_NAMES[kind];
-    if (!base.has(name)) this.#unknown(title, name, path, either ? [...head, ...base] : head);
+    if (!base.has(name)) unknown(title, name, path, either ? [...head, ...base] : head);
     else {
       const message = `head has no ${title} ${quote(name)}`;
       const hint = `remove it: ${quote(name)} is in base only`;
-      this.#report.value("ASSERTION_WORD_GONE", path, message, hint);
+      report.value("ASSERTION_WORD_GONE", path, message, hint);
     }
-  }
+  };
 
-  #unknown(title: string, name: string, path: Path, candidates: Iterable<string>) {
-    const message = `there is no ${title} ${quote(name)}`;
-    this.#report.value("ASSERTION_UNKNOWN_WORD", path, message, suggest(name, candidates));
-  }
+  return {
+    /**
+     * The names of a selector, of a case's request or of its expectation.
+     *
+     * @param either whether names that only base has are valid here.
+     */
+    row(row: Row | undefined, path: Path, either = false) {
+      for (const [member, value] of Object.entries(row ?? {})) {
+        const kind = nameKind(member);
+        if (kind === undefined) continue;
+        for (const { name, at } of namesOf(value, [...path, member])) check(kind, name, at, either);
+      }
+    },
+
+    denial(denial: DenialSelector | undefined, path: Path) {
+      if (denial === undefined || contracts === null) return;
+      const { policy, constraint, reason } = denial;
+      const named = contracts.filter(({ id }) => policy === undefined || id === policy);
+      const byTable = policy === undefined || TABLE_DENIALS.includes(policy);
+      const policies = [...contracts.map(({ id }) => id), ...TABLE_DENIALS];
+      if (policy !== undefined && !policies.includes(policy))
+        return unknown("policy", policy, [...path, "policy"], policies);
+      const constraints = named.flatMap((contract) => contract.constraints);
+      const names = constraints.map(({ name }) => name);
+      // The table's own constraints are many and are nowhere listed, so only those of policies are
+      // looked up.
+      if (constraint !== undefined && !byTable && !names.includes(constraint))
+        return unknown("constraint", constraint, [...path, "constraint"], names);
+      const selected = constraints.filter(
+        ({ name }) => byTable || constraint === undefined || name === constraint,
+      );
+      const reasons = selected.flatMap((each) => each.reasons);
+      const all = [...reasons, ...UNDECLARED_REASONS, ...(byTable ? Object.keys(REASONS) : [])];
+      if (reason !== undefined && !all.includes(reason))
+        unknown("reason", reason, [...path, "reason"], all);
+    },
+
+    /**
+     * Subjects that a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a
+     * route, `route → endpoint`.
+     */
+    covered(subject: string, path: Path) {
+      const declared = (contracts ?? []).flatMap(({ id, constraints }) =>
+        constraints.flatMap(({ name, reasons }) => [
+          `${id}/${name}`,
+          ...reasons.map((reason) => `${id}/${name}/${reason}`),
+        ]),
+      );
+      const edges = Object.values(table.routes).flatMap(({ id, fallbacks }) =>
+        fallbacks.map((endpoint) => `${id} → ${endpoint}`),
+      );
+      const subjects = [...inHead("routes"), ...edges, ...declared];
+      if (subjects.includes(subject) || (contracts === null && subject.includes("/"))) return;
+      unknown("subject of coverage", subject, path, subjects);
+    },
+  };
+}
+
+/** The names of one side, each kind read once for a whole file. */
+function knownNames(table: RoutingTable) {
+  const names = new Map<NameKind, ReadonlySet<string>>();
+  return (kind: NameKind) => remembered(names, kind, () => new Set(TABLE_NAMES[kind][1](table)));
 }
 
 /** A part of the file with names under its keys. */
@@ -189,30 +183,4 @@ const CASE_NAMES = {
 /** The kind of the names under a member of the file; `undefined` for other members. */
 export function nameKind(member: string): NameKind | undefined {
   return isNameKind(member) ? member : rowOf<NameKind>(CASE_NAMES, member);
-}
-
-/** The names of one side, read once for a whole file. */
-export class KnownNames {
-  readonly #side: AssertionSide;
-  readonly #names = new Map<NameKind, ReadonlySet<string>>();
-
-  constructor(side: AssertionSide) {
-    this.#side = side;
-  }
-
-  of(kind: NameKind): ReadonlySet<string> {
-    return remembered(this.#names, kind, () => new Set(TABLE_NAMES[kind][1](this.#side.table)));
-  }
-
-  /** `null` where the policies are unknown. */
-  get contracts(): AssertionSide["contracts"] {
-    return this.#side.contracts;
-  }
-
-  /** `route → endpoint` for every fallback of every route. */
-  get edges(): readonly string[] {
-    return Object.values(this.#side.table.routes).flatMap(({ id, fallbacks }) =>
-      fallbacks.map((endpoint) => `${id} → ${endpoint}`),
-    );
-  }
 }

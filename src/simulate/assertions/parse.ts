@@ -21,7 +21,7 @@ import {
   type Demand,
   type SampleCase,
 } from "./assertion.ts";
-import { KnownNames, NameCheck } from "./check-names.ts";
+import { nameCheck } from "./check-names.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
 import {
   type CaseRequest,
@@ -232,6 +232,7 @@ const COMPLAINTS: Complaints<AssertionCode> = {
 };
 
 type Report = ReportOf<AssertionCode>;
+type NameCheck = ReturnType<typeof nameCheck>;
 
 /**
  * Rules that a schema cannot express: names that exist, ids that are unique, dates of the calendar,
@@ -245,10 +246,7 @@ function checkAssertions(
   sides: OfSides<AssertionSide>,
   report: Report,
 ) {
-  const names = new NameCheck(
-    { base: new KnownNames(sides.base), head: new KnownNames(sides.head) },
-    report,
-  );
+  const names = nameCheck(sides, report);
   const ids = new Set<string>();
   for (const [index, assertion] of assertions.entries()) {
     if (wrong.has(index)) continue;

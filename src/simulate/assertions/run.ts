@@ -43,43 +43,30 @@ interface Running {
   first: AssertionCount["first"];
 }
 
-/** Checks every assertion against every class. `judgeCases` checks the cases. */
-export class AssertionRun {
-  readonly #running: readonly Running[];
-
-  /** @param tables those that the classes are decided with. */
-  constructor(assertions: readonly Assertion[], tables: OfSides<RoutingTable>) {
-    this.#running = assertions.flatMap((assertion) => {
-      if (assertion.kind === "cases") return [];
-      const means = meaningOf(assertion, tables);
-      return [
-        {
-          assertion,
-          means,
-          judge: judgeOf(assertion, tables),
-          classes: 0,
-          violations: 0,
-          first: null,
-        },
-      ];
-    });
-  }
-
-  visit(comparison: ClassComparison): void {
-    for (const running of this.#running) {
-      if (running.means(comparison.sample) && !isOwnDoing(running.assertion, comparison.sample))
-        judgeClass(running, comparison);
-    }
-  }
-
-  snapshot(): AssertionTally {
-    return this.#running.map(({ assertion, classes, violations, first }) => ({
-      id: assertion.id,
-      classes,
-      violations,
-      first,
-    }));
-  }
+/**
+ * Checks every assertion against every class. `judgeCases` checks the cases.
+ *
+ * @param tables those that the classes are decided with.
+ */
+export function runAssertions(assertions: readonly Assertion[], tables: OfSides<RoutingTable>) {
+  const all = assertions.flatMap((assertion): readonly Running[] => {
+    if (assertion.kind === "cases") return [];
+    const means = meaningOf(assertion, tables);
+    const judge = judgeOf(assertion, tables);
+    return [{ assertion, means, judge, classes: 0, violations: 0, first: null }];
+  });
+  return {
+    visit: (comparison: ClassComparison): void => {
+      for (const running of all) {
+        if (running.means(comparison.sample) && !isOwnDoing(running.assertion, comparison.sample))
+          judgeClass(running, comparison);
+      }
+    },
+    snapshot: (): AssertionTally =>
+      all.map(({ assertion: { id }, classes, violations, first }) => {
+        return { id, classes, violations, first };
+      }),
+  };
 }
 
 /** Whether an assertion means a request. */

@@ -26,25 +26,21 @@ export interface EvidenceSample {
 }
 
 /** Usage of a decision's answer, from its outcome's record. */
-export interface EvidenceUsage {
-  readonly requestId: string;
-  /** The endpoint that answered; `null` where none did. */
-  readonly endpoint: string | null;
-  /** `null` where the provider did not count. */
-  readonly inputTokens: number | null;
-  readonly outputTokens: number | null;
-}
+export type EvidenceUsage = NonNullable<ReturnType<typeof readEvidenceUsage>>;
 
 /** @returns `null` for a record that is no outcome. */
-export function readEvidenceUsage(record: JsonValue | undefined): EvidenceUsage | null {
+export function readEvidenceUsage(record: JsonValue | undefined) {
   if (!isJsonObject(record)) return null;
   const { requestId, attempts } = record;
   if (typeof requestId !== "string") return null;
   const last = Array.isArray(attempts) ? attempts.at(-1) : undefined;
   const answered = isJsonObject(last) && last.failure === null ? last.endpoint : null;
   return {
+    /** Names the decision. */
     requestId,
+    /** The endpoint that answered; `null` where none did. */
     endpoint: typeof answered === "string" ? answered : null,
+    /** `null` where the provider did not count. */
     inputTokens: tokens(record.inputTokens),
     outputTokens: tokens(record.outputTokens),
   };

@@ -1,4 +1,3 @@
-import { timeWindow } from "../../decide/policy-input.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/comparison-tally.ts";
 import {
@@ -35,12 +34,7 @@ type ChangedCalls = SeenReport["calls"][number];
 type RouteCost = SeenReport["costs"][number];
 
 /** Recorded requests under one view. */
-interface SeenAt {
-  readonly groups: Map<string, SeenInGroup>;
-  decisions: number;
-  readonly calls: Map<string, ChangedCalls>;
-  readonly costs: Map<string, RouteCost & { readonly differs: boolean }>;
-}
+type SeenAt = ReturnType<typeof nothingSeen>;
 
 /** The names in a file are untrusted: without a bound they could fill the memory. */
 const MAXIMUM_KNOWN = 20_000;
@@ -61,78 +55,79 @@ interface OpenDecision {
 /** Decisions whose outcomes were not read yet; the oldest are forgotten first. */
 const MAXIMUM_OPEN = 100_000;
 
-/** Weighs changes by recorded traffic. */
-export class EvidenceTally {
-  readonly #decideSample: (sample: SampleRequest) => Record<View, OutcomePair>;
-  readonly #tables: OfSides<RoutingTable>;
+/**
+ * Weighs changes by recorded traffic.
+ *
+ * @param zones whose local time requests are decided with: those that policies name.
+ */
+function evidenceTally(
+  decide: (sample: SampleRequest) => Record<View, OutcomePair>,
+  tables: OfSides<RoutingTable>,
+  renames: readonly RowRename[],
+  zones: readonly string[],
+) {
   /** Former name → name. */
-  readonly #endpoints: ReadonlyMap<string, string>;
+  const endpoints = new Map(
+    renames.flatMap(({ kind, from, to }) => (kind === "endpoint" ? [[from, to]] : [])),
+  );
   /** The same request is decided once, however often it came. */
-  readonly #cache = new Map<string, Record<View, OutcomePair>>();
-  readonly #open = new Map<string, OpenDecision>();
-  readonly #unrepresentable = new Map<string, number>();
-  readonly seen: Readonly<Record<View, SeenAt>> = {
+  const cache = new Map<string, Record<View, OutcomePair>>();
+  const opened = new Map<string, OpenDecision>();
+  const unrepresentable = new Map<string, number>();
+  const seen: Readonly<Record<View, SeenAt>> = {
     declared: nothingSeen(),
     promoted: nothingSeen(),
   };
-  readonly #zones: readonly string[];
-  #decisions = 0;
-  #notReproduced = 0;
-  #first = Infinity;
-  #last = -Infinity;
-  unreadable = 0;
+  let total = 0;
+  let notReproduced = 0;
+  let unreadable = 0;
+  let first = Infinity;
+  let last = -Infinity;
 
-  constructor(
-    decide: (sample: SampleRequest) => Record<View, OutcomePair>,
-    tables: OfSides<RoutingTable>,
-    renames: readonly RowRename[] = [],
-    zones: readonly string[] = [],
-  ) {
-    this.#zones = zones;
-    this.#decideSample = decide;
-    this.#tables = tables;
-    this.#endpoints = new Map(
-      renames.flatMap(({ kind, from, to }) => (kind === "endpoint" ? [[from, to]] : [])),
-    );
-  }
+  /** The name that both tables have for an endpoint of a record. */
+  const nameOf = (endpoint: string) => {
+    const name = endpoints.get(endpoint);
+    return name === undefined || Object.hasOwn(tables.base.endpoints, endpoint) ? endpoint : name;
+  };
+  const miss = (why: string, decisions: number) => {
+    unrepresentable.set(why, (unrepresentable.get(why) ?? 0) + decisions);
+  };
 
-  add(found: EvidenceSample | UnsupportedDecision): void {
+  const add = (found: EvidenceSample | UnsupportedDecision) => {
     const { decisions, at } = found;
-    this.#decisions += decisions;
-    this.#first = Math.min(this.#first, at);
-    this.#last = Math.max(this.#last, at);
-    if ("unsupportedSetting" in found) {
-      this.#miss(UNSUPPORTED[found.unsupportedSetting], decisions);
-      return;
-    }
-    const sample = { ...found.sample, time: timeWindow(at, this.#zones) };
-    const { workspaces, routes } = this.#tables.head;
-    if (!Object.hasOwn(workspaces, sample.workspace))
-      this.#miss("head has no such workspace", decisions);
+    total += decisions;
+    first = Math.min(first, at);
+    last = Math.max(last, at);
+    if ("unsupportedSetting" in found)
+      return miss(UNSUPPORTED[found.unsupportedSetting], decisions);
+    const { sample, requestId } = found;
+    const { workspaces, routes } = tables.head;
+    if (!Object.hasOwn(workspaces, sample.workspace)) miss("head has no such workspace", decisions);
     else if (sample.model !== "" && !Object.hasOwn(routes, sample.model))
-      this.#miss("head has no such route", decisions);
-    const pairs = this.#pairs(sample);
-    const plan = found.plan.map((endpoint) => this.#nameOf(endpoint));
-    if (!reproduces({ ...found, plan }, pairs.declared.base)) this.#notReproduced += decisions;
-    for (const view of VIEWS) this.#see(view, pairs[view], found);
-    if (found.requestId === "") return;
-    const [oldest] = this.#open.size >= MAXIMUM_OPEN ? this.#open.keys() : [];
-    if (oldest !== undefined) this.#open.delete(oldest);
-    this.#open.set(found.requestId, { pairs, route: sample.model, at });
-  }
+      miss("head has no such route", decisions);
+    if (cache.size >= MAXIMUM_KNOWN) cache.clear();
+    const pairs = remembered(cache, JSON.stringify(sample), () => decide(sample));
+    const plan = found.plan.map(nameOf);
+    if (!reproduces({ ...found, plan }, pairs.declared.base)) notReproduced += decisions;
+    for (const view of VIEWS) addCalls(seen[view], pairs[view], found);
+    if (requestId === "") return;
+    const [oldest] = opened.size >= MAXIMUM_OPEN ? opened.keys() : [];
+    if (oldest !== undefined) opened.delete(oldest);
+    opened.set(requestId, { pairs, route: sample.model, at });
+  };
 
   /** Adds the usage of an answer whose decision was added before. */
-  addUsage(usage: EvidenceUsage): void {
-    const open = this.#open.get(usage.requestId);
-    if (open === undefined || !this.#open.delete(usage.requestId)) return;
-    const answered = usage.endpoint === null ? null : this.#nameOf(usage.endpoint);
-    const before = costOf(usage, answered, this.#tables.base);
+  const addUsage = (usage: EvidenceUsage) => {
+    const open = opened.get(usage.requestId);
+    if (open === undefined || !opened.delete(usage.requestId)) return;
+    const answered = usage.endpoint === null ? null : nameOf(usage.endpoint);
+    const before = costOf(usage, answered, tables.base);
     for (const view of VIEWS) {
       const pair = open.pairs[view];
       const isChanged = pair.kinds.length > 0;
-      const after = costOf(usage, answeringInHead(pair, answered), this.#tables.head);
+      const after = costOf(usage, answeringInHead(pair, answered), tables.head);
       const used = usageOf(usage, before, after);
-      const { groups, costs } = this.seen[view];
+      const { groups, costs } = seen[view];
       const differs = before !== after || (isChanged && before === null);
       if (answered !== null) addCost(costs, open, used, differs);
       if (!isChanged) continue;
@@ -140,59 +135,56 @@ export class EvidenceTally {
       const seenInGroup = groups.get(key) ?? NOT_SEEN;
       groups.set(key, { ...addedUsage(seenInGroup, used), decisions: seenInGroup.decisions });
     }
-  }
+  };
 
-  /** The name that both tables have for an endpoint of a record. */
-  #nameOf(endpoint: string): string {
-    const name = this.#endpoints.get(endpoint);
-    return name === undefined || Object.hasOwn(this.#tables.base.endpoints, endpoint)
-      ? endpoint
-      : name;
-  }
-
-  #pairs(sample: SampleRequest): Record<View, OutcomePair> {
-    if (this.#cache.size >= MAXIMUM_KNOWN) this.#cache.clear();
-    return remembered(this.#cache, JSON.stringify(sample), () => this.#decideSample(sample));
-  }
-
-  #see(view: View, pair: OutcomePair, { decisions, sample, at, requestId }: EvidenceSample) {
-    const seen = this.seen[view];
-    if (pair.kinds.length === 0) return;
-    seen.decisions += decisions;
-    const key = groupKey(pair);
-    const seenInGroup = seen.groups.get(key) ?? NOT_SEEN;
-    seen.groups.set(key, { ...seenInGroup, decisions: seenInGroup.decisions + decisions });
-    const row = rowOrRest(seen.calls, sample.workspace, dateOf(at).slice(0, 10));
-    const [workspace, day] = row.names;
-    const { calls = 0, requests = [] } = row.value ?? {};
-    const isShown = requestId !== "" && requests.length < MOST_REQUESTS;
-    seen.calls.set(row.key, {
-      workspace,
-      day,
-      calls: calls + decisions,
-      requests: isShown ? [...requests, requestId] : requests,
-    });
-  }
-
-  #miss(why: string, decisions: number) {
-    this.#unrepresentable.set(why, (this.#unrepresentable.get(why) ?? 0) + decisions);
-  }
-
-  report(): EvidenceReport {
-    const { declared, promoted } = this.seen;
-    return {
-      decisions: this.#decisions,
-      not_reproduced: this.#notReproduced,
-      unreadable: this.unreadable,
-      from: this.#decisions === 0 ? null : dateOf(this.#first),
-      to: this.#decisions === 0 ? null : dateOf(this.#last),
-      unrepresentable: [...this.#unrepresentable]
+  return {
+    seen,
+    addLine(line: string) {
+      const row = readRow(line);
+      const record = row === null ? undefined : parseRecord(row.record);
+      if (row?.kind === "outcome") {
+        const usage = readEvidenceUsage(record);
+        if (usage !== null) addUsage(usage);
+      } else if (isJsonObject(record)) {
+        const found = readEvidenceSample(record, zones);
+        if (found !== null) add(found);
+      } else unreadable += 1;
+    },
+    report: (): EvidenceReport => ({
+      decisions: total,
+      not_reproduced: notReproduced,
+      unreadable,
+      from: total === 0 ? null : dateOf(first),
+      to: total === 0 ? null : dateOf(last),
+      unrepresentable: [...unrepresentable]
         .toSorted(([left], [right]) => (left < right ? -1 : 1))
         .map(([why, decisions]) => ({ why, decisions })),
-      declared: seenReport(declared),
-      promoted: seenReport(promoted),
-    };
-  }
+      declared: seenReport(seen.declared),
+      promoted: seenReport(seen.promoted),
+    }),
+  };
+}
+
+function addCalls(
+  seen: SeenAt,
+  pair: OutcomePair,
+  { decisions, sample, at, requestId }: EvidenceSample,
+) {
+  if (pair.kinds.length === 0) return;
+  seen.decisions += decisions;
+  const group = groupKey(pair);
+  const seenInGroup = seen.groups.get(group) ?? NOT_SEEN;
+  seen.groups.set(group, { ...seenInGroup, decisions: seenInGroup.decisions + decisions });
+  const { key, names, value } = rowOrRest(seen.calls, sample.workspace, dateOf(at).slice(0, 10));
+  const [workspace, day] = names;
+  const { calls = 0, requests = [] } = value ?? {};
+  const isShown = requestId !== "" && requests.length < MOST_REQUESTS;
+  seen.calls.set(key, {
+    workspace,
+    day,
+    calls: calls + decisions,
+    requests: isShown ? [...requests, requestId] : requests,
+  });
 }
 
 const UNSUPPORTED: Readonly<Record<UnsupportedDecision["unsupportedSetting"], string>> = {
@@ -284,8 +276,13 @@ function addCost(
   });
 }
 
-function nothingSeen(): SeenAt {
-  return { groups: new Map(), decisions: 0, calls: new Map(), costs: new Map() };
+function nothingSeen() {
+  return {
+    groups: new Map<string, SeenInGroup>(),
+    decisions: 0,
+    calls: new Map<string, ChangedCalls>(),
+    costs: new Map<string, RouteCost & { readonly differs: boolean }>(),
+  };
 }
 
 /** Rows by name and time, the rest last. */
@@ -318,15 +315,16 @@ export class EvidenceFileError extends Error {
 }
 
 /**
- * Adds the decisions of an export of any size, line by line. @returns the tally.
+ * Reads the decisions of an export of any size, line by line.
  *
  * @throws {EvidenceFileError}
  */
 export async function readEvidence(
   path: string,
-  tally: EvidenceTally,
   signal: AbortSignal,
-): Promise<EvidenceTally> {
+  ...sides: Parameters<typeof evidenceTally>
+) {
+  const tally = evidenceTally(...sides);
   const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
   let isFirst = true;
   try {
@@ -337,7 +335,7 @@ export async function readEvidence(
           "--evidence: the file has no header of an export; write one with signalbox evidence export",
         );
       }
-      if (!isFirst && line !== "") addLine(line, tally);
+      if (!isFirst && line !== "") tally.addLine(line);
       isFirst = false;
     }
   } catch (error) {
@@ -353,24 +351,4 @@ export async function readEvidence(
       "--evidence: the file is empty; write one with signalbox evidence export",
     );
   return tally;
-}
-
-function addLine(line: string, tally: EvidenceTally) {
-  const row = readRow(line);
-  if (row === null) {
-    tally.unreadable += 1;
-    return;
-  }
-  const record = parseRecord(row.record);
-  if (row.kind !== "decision") {
-    const usage = readEvidenceUsage(record);
-    if (usage !== null) tally.addUsage(usage);
-    return;
-  }
-  if (!isJsonObject(record)) {
-    tally.unreadable += 1;
-    return;
-  }
-  const found = readEvidenceSample(record);
-  if (found !== null) tally.add(found);
 }

@@ -18,6 +18,7 @@ import {
   readEvidenceSample,
   type UnsupportedDecision,
 } from "./evidence-sample.ts";
+import { remembered } from "../remembered.ts";
 import { explainArguments, shellLine } from "../explain/explain-arguments.ts";
 
 /** The part of the evidence log that is searched for examples. */
@@ -111,119 +112,89 @@ export async function findExamples(
   question: ExampleQuestion,
   bounds: ExampleBounds = EXAMPLE_BOUNDS,
 ): Promise<{ readonly examples: readonly ExampleGroup[]; readonly lookedAt: LookedAt }> {
-  const search = new Search(question, bounds.decisions);
+  const { workspace, policy, revision, firstSeen } = question;
+  const classes = new Map<string, FoundClass>();
   const until = bounds.clock() + bounds.time;
+  let left = bounds.decisions;
+  let isCut = false;
+  let decisions = 0;
+  let oldest = Infinity;
+  /** Gives the time of the newest decision, milliseconds since the epoch; `-Infinity` for none. */
+  const search = (rows: readonly ExampleLogRow[]) => {
+    let newest = -Infinity;
+    for (const { kind, record } of rows.toReversed()) {
+      const facts = kind === "decision" ? readFacts(record) : null;
+      if (facts === null) continue;
+      isCut = left <= 0;
+      if (isCut) break;
+      left -= 1;
+      newest = Math.max(newest, facts.at);
+      if (workspace !== null && facts.workspace !== workspace) continue;
+      decisions += 1;
+      oldest = Math.min(oldest, facts.at);
+      const request = readExampleRequest(record, policy, `r${revision}`);
+      if (request === null) continue;
+      for (const verdict of request.verdicts) count(classes, request, verdict, question);
+    }
+    return newest;
+  };
   let end = (await source.head()).position;
-  let isComplete = end === 0;
-  while (end > 0 && !isComplete && !search.isSpent && bounds.clock() < until) {
+  let complete = end === 0;
+  while (end > 0 && !complete && left > 0 && bounds.clock() < until) {
     const after = Math.max(0, end - PAGE);
     // Where rows were pruned meanwhile, the page begins later and ends beyond `end`.
     const found = await source.log({ after, limit: end - after });
     const rows = found.filter(({ position }) => position <= end);
-    const newest = search.add(rows);
+    const newest = search(rows);
     const isWhole = rows[0]?.position === after + 1;
-    isComplete =
-      !search.isCut &&
-      ((newest !== null && newest < question.firstSeen - MARGIN) || (isWhole && after === 0));
+    const isOld = newest !== -Infinity && newest < firstSeen - MARGIN;
+    complete = !isCut && (isOld || (isWhole && after === 0));
     // The rows before were pruned.
     if (!isWhole) break;
     end = after;
   }
-  return { examples: search.examples(), lookedAt: { ...search.lookedAt, complete: isComplete } };
+  const examples = [...classes.values()]
+    .toSorted(mostNewlyDeniedFirst)
+    .slice(0, question.limit)
+    .map(({ request, facts, requests, newlyDenied, first, last }) => ({
+      ...facts,
+      requests,
+      newly_denied: newlyDenied,
+      first: instant(first),
+      last: instant(last),
+      request_id: request.requestId,
+      class: request.class,
+      ...explainExample(request, question.zones),
+    }));
+  const since = decisions === 0 ? null : instant(oldest);
+  return { examples, lookedAt: { decisions, since, complete } };
 }
 
 interface FoundClass {
   readonly request: ExampleRequest;
-  readonly verdict: ExampleVerdict;
+  readonly facts: Omit<ExampleVerdict, "newlyDenied">;
   requests: number;
   newlyDenied: number;
   first: number;
   last: number;
 }
 
-class Search {
-  readonly #question: ExampleQuestion;
-  #left: number;
-  #isCut = false;
-  #seen = 0;
-  #oldest: number | null = null;
-  readonly #classes = new Map<string, FoundClass>();
-
-  /** @param most decisions to read. */
-  constructor(question: ExampleQuestion, most: number) {
-    this.#question = question;
-    this.#left = most;
-  }
-
-  get isSpent(): boolean {
-    return this.#left <= 0;
-  }
-
-  /** Whether a page had decisions that were not looked at. */
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  get lookedAt(): Omit<LookedAt, "complete"> {
-    return { decisions: this.#seen, since: this.#oldest === null ? null : instant(this.#oldest) };
-  }
-
-  /** Gives the time of the newest decision, milliseconds since the epoch; `null` for none. */
-  add(rows: readonly ExampleLogRow[]): number | null {
-    const { workspace, policy, revision } = this.#question;
-    let newest: number | null = null;
-    for (const { kind, record } of rows.toReversed()) {
-      const facts = kind === "decision" ? readFacts(record) : null;
-      if (facts === null) continue;
-      if (this.isSpent) {
-        this.#isCut = true;
-        break;
-      }
-      this.#left -= 1;
-      newest = Math.max(newest ?? facts.at, facts.at);
-      if (workspace !== null && facts.workspace !== workspace) continue;
-      this.#seen += 1;
-      this.#oldest = Math.min(this.#oldest ?? facts.at, facts.at);
-      const request = readExampleRequest(record, policy, `r${revision}`);
-      if (request !== null) for (const verdict of request.verdicts) this.#count(request, verdict);
-    }
-    return newest;
-  }
-
-  examples(): readonly ExampleGroup[] {
-    return [...this.#classes.values()]
-      .toSorted(mostNewlyDeniedFirst)
-      .slice(0, this.#question.limit)
-      .map(({ request, verdict, requests, newlyDenied, first, last }) => ({
-        constraint: verdict.constraint,
-        reason: verdict.reason,
-        verdict: verdict.verdict,
-        effect: verdict.effect,
-        requests,
-        newly_denied: newlyDenied,
-        first: instant(first),
-        last: instant(last),
-        request_id: request.requestId,
-        class: request.class,
-        ...explainExample(request, this.#question.zones),
-      }));
-  }
-
-  #count(request: ExampleRequest, verdict: ExampleVerdict) {
-    const { newlyDenied, ...facts } = verdict;
-    const key = canonicalJson([facts, readPart(request.class, this.#question.reads)]);
-    const { at } = request;
-    const existing = this.#classes.get(key);
-    if (existing === undefined) {
-      const counted = { requests: 1, newlyDenied: Number(newlyDenied), first: at, last: at };
-      this.#classes.set(key, { request, verdict, ...counted });
-      return;
-    }
-    existing.requests += 1;
-    existing.newlyDenied += Number(newlyDenied);
-    existing.first = Math.min(existing.first, at);
-    existing.last = Math.max(existing.last, at);
-  }
+function count(
+  classes: Map<string, FoundClass>,
+  request: ExampleRequest,
+  verdict: ExampleVerdict,
+  { reads }: ExampleQuestion,
+) {
+  const { newlyDenied, ...facts } = verdict;
+  const key = canonicalJson([facts, readPart(request.class, reads)]);
+  const { at } = request;
+  const found = remembered(classes, key, () => {
+    return { request, facts, requests: 0, newlyDenied: 0, first: at, last: at };
+  });
+  found.requests += 1;
+  found.newlyDenied += Number(newlyDenied);
+  found.first = Math.min(found.first, at);
+  found.last = Math.max(found.last, at);
 }
 
 /** Where policies read members of a class; others by their names, of the key or of the request. */

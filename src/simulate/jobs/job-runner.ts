@@ -1,5 +1,5 @@
 import { remembered } from "../remembered.ts";
-import { AssertionRun, type AssertionTally, isOwnDoing, meaningOf } from "../assertions/run.ts";
+import { type AssertionTally, isOwnDoing, meaningOf, runAssertions } from "../assertions/run.ts";
 import { changeKinds, destinationsOf } from "../compare/change-kinds.ts";
 import { jobComparison, jobPaths, namedMembers } from "../compare/comparison-tally.ts";
 import { emptyTally, jobCandidates, type SimulationTally } from "../compare/simulation-tally.ts";
@@ -129,7 +129,7 @@ export function jobRunner(input: JobInput) {
       promoted: jobComparison(tally.promoted, destinations, members, named),
     };
     const candidates = { base: jobCandidates(), head: jobCandidates() };
-    const assertions = new AssertionRun(input.assertions, tables);
+    const assertions = runAssertions(input.assertions, tables);
     let order = index * CLASSES_PER_JOB;
     const { usage } = tally;
     try {
@@ -205,7 +205,7 @@ export function jobRunner(input: JobInput) {
      */
     look: (...given: Parameters<typeof look>): boolean => inTime(() => look(...given)),
     /** No request was decided yet. */
-    noAssertions: (): AssertionTally => new AssertionRun(input.assertions, tables).snapshot(),
+    noAssertions: (): AssertionTally => runAssertions(input.assertions, tables).snapshot(),
   };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
-  exitCodeOf,
+  verdictOf,
   FAIL_ON_VALUES,
   type ExitFlags,
   type FailOnValue,
@@ -117,11 +117,7 @@ describe("exit codes of simulate", () => {
       0,
     ],
   ])("%s", ([, changes, flags, expected]) => {
-    expect(exitCodeOf(reportOf(changes), flags)).toBe(expected);
-  });
-
-  test("an error has precedence over every gate", () => {
-    expect(exitCodeOf(null, DETAILED)).toBe(1);
+    expect(verdictOf(reportOf(changes), flags).exitCode).toBe(expected);
   });
 
   test("every value of --fail-on fails for its own changes and for no others", () => {
@@ -155,7 +151,7 @@ describe("exit codes of simulate", () => {
     };
     for (const [name, [report, holding]] of Object.entries(contexts)) {
       const failing = FAIL_ON_VALUES.filter(
-        (value) => exitCodeOf(reportOf(report), failOn(value)) === 3,
+        (value) => verdictOf(reportOf(report), failOn(value)).exitCode === 3,
       );
       expect(failing.toSorted(), name).toEqual(holding.toSorted());
     }
@@ -173,7 +169,7 @@ describe("exit codes of simulate", () => {
     ([, changes, promoting, holding]) => {
       const report = reportOf({ future_rows: latentReport(changes) });
       const failing = FAIL_ON_VALUES.filter(
-        (value) => exitCodeOf(report, { ...failOn(value), promoting }) === 3,
+        (value) => verdictOf(report, { ...failOn(value), promoting }).exitCode === 3,
       );
       expect(failing).toEqual(holding);
     },
@@ -232,7 +228,7 @@ describe("exit codes of simulate", () => {
     ],
   ])("%s triggers the gates named after it", ([, report, holding]) => {
     const failing = FAIL_ON_VALUES.filter(
-      (value) => exitCodeOf(reportOf(report), failOn(value)) === 3,
+      (value) => verdictOf(reportOf(report), failOn(value)).exitCode === 3,
     );
     expect(failing).toEqual(holding);
   });

@@ -4,7 +4,7 @@ import type { RoutingTable } from "../../../src/canon/table.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/assertion.ts";
 import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/parse.ts";
-import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
+import { runAssertions } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import type {
@@ -175,7 +175,7 @@ export function resultOf(
     head: { table: head, contracts: [CONTRACT] },
   };
   const assertions = assertionsOf(fileWith(lines), sides.base, sides.head);
-  const run = new AssertionRun(assertions, { base, head });
+  const run = runAssertions(assertions, { base, head });
   for (const comparison of comparisons) run.visit(comparison);
   const [result] = assertionResults(assertions, run.snapshot(), [], NOW);
   if (result === undefined) throw new Error("no result");

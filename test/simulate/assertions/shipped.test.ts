@@ -14,7 +14,7 @@ import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import type { Assertions } from "../../../src/simulate/assertions/assertion.ts";
 import { judgeCases, assertionResults } from "../../../src/simulate/assertions/results.ts";
 import { parseAssertions } from "../../../src/simulate/assertions/parse.ts";
-import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
+import { runAssertions } from "../../../src/simulate/assertions/run.ts";
 import type { Outcome, OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { toolchain } from "../../policy/samples.ts";
 import { comparisonOf, NOW, pairOf, readText, TABLE, tableWith } from "./samples.ts";
@@ -159,7 +159,7 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
   }, 120_000);
 
   function resultsOf(base: Side, head: Side) {
-    const run = new AssertionRun(file.assertions, { base: base.table, head: head.table });
+    const run = runAssertions(file.assertions, { base: base.table, head: head.table });
     for (const sample of points) {
       const { declared, promoted } = compare(base, head, sample);
       run.visit(comparisonOf(declared, sample, promoted));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  AssertionRun,
+  runAssertions,
   mergeTallies,
   type AssertionTally,
 } from "../../../src/simulate/assertions/run.ts";
@@ -52,7 +52,7 @@ const comparison: fc.Arbitrary<ClassComparison> = fc
   );
 
 function tallyOf(comparisons: readonly ClassComparison[]): AssertionTally {
-  const run = new AssertionRun(assertions, tables);
+  const run = runAssertions(assertions, tables);
   for (const each of comparisons) run.visit(each);
   return run.snapshot();
 }
@@ -132,7 +132,7 @@ describe("waivers", () => {
     );
   const result = (until: string, now: string, passes: boolean) => {
     const rows = waived(until);
-    const run = new AssertionRun(rows, tables);
+    const run = runAssertions(rows, tables);
     const head = passes ? routed(["gpt-5-us"]) : denied();
     run.visit(comparisonOf(pairOf(head, head)));
     return assertionResults(rows, run.snapshot(), [], new Date(now), ({ workspace }) => [
@@ -163,9 +163,9 @@ describe("waivers", () => {
 
   test("an assertion without matches can be waived too", () => {
     const rows = waived("2026-12-31");
-    expect(
-      assertionResults(rows, new AssertionRun(rows, tables).snapshot(), [], NOW)[0]?.status,
-    ).toBe("WAIVED");
+    expect(assertionResults(rows, runAssertions(rows, tables).snapshot(), [], NOW)[0]?.status).toBe(
+      "WAIVED",
+    );
   });
 
   test("the report counts results of assertions", () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { exitCodeOf } from "../../../src/cli/simulate/exit-code.ts";
+import { verdictOf } from "../../../src/cli/simulate/exit-code.ts";
 import { readSimulateOptions } from "../../../src/cli/simulate/options.ts";
 import { FORMATS, isFormat } from "../../../src/cli/simulate/formats/formats.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
@@ -51,10 +51,12 @@ it.each(SHIPPED)(
     const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", gate], "/", {
       environment: {},
     });
-    expect(exitCodeOf(report, { detailedExitcode: false, failOn, promoting: false })).toBe(3);
+    expect(verdictOf(report, { detailedExitcode: false, failOn, promoting: false }).exitCode).toBe(
+      3,
+    );
     const back = await simulate(await sideOf(fixture(["b"])), await sideOf(fixture([])));
     expect(back.declared.new_route_paths).toEqual([]);
-    expect(exitCodeOf(back, { detailedExitcode: false, failOn, promoting: false })).toBe(0);
+    expect(verdictOf(back, { detailedExitcode: false, failOn, promoting: false }).exitCode).toBe(0);
   },
 );
 
@@ -75,7 +77,7 @@ it("another host of a provider is a new data path, and both hosts are shown", as
   const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", "new_destination"], "/", {
     environment: {},
   });
-  expect(exitCodeOf(report, { detailedExitcode: false, failOn, promoting: false })).toBe(3);
+  expect(verdictOf(report, { detailedExitcode: false, failOn, promoting: false }).exitCode).toBe(3);
 });
 
 it.each(Object.keys(FORMATS).filter(isFormat))(
