@@ -4,9 +4,8 @@ import {
   assertionsReport,
   coverageResults,
   judgeCases,
-  withFailuresOfBase,
   type ExplainArguments,
-} from "./assertions/results.ts";
+} from "./assertions/run.ts";
 import { mergeTallies } from "./assertions/run.ts";
 import { readEvidence } from "./evidence/evidence-tally.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
@@ -205,10 +204,10 @@ function asserted(
       ? found.assertions
       : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
   const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
-  const coverage = withFailuresOfBase(
-    coverageResults(found.coverage, coverageFacts(runner.input.head, tally.usage.head)),
-    coverageResults(found.coverage, coverageFacts(runner.input.base, tally.usage.base)),
-  );
+  const coverage = coverageResults(found.coverage, {
+    base: coverageFacts(runner.input.base, tally.usage.base),
+    head: coverageFacts(runner.input.head, tally.usage.head),
+  });
   return assertionsReport(file, results, coverage);
 }
 

@@ -11,18 +11,29 @@ import {
   type View,
   VIEWS,
 } from "../sample-request.ts";
-import { type Assertion, type ClassAssertion, comparesSides, type Demand } from "./assertion.ts";
+import {
+  type Assertion,
+  type ClassAssertion,
+  comparesSides,
+  COVERAGE_MEASURES,
+  type CoverageDemand,
+  type CoverageMeasure,
+  type Demand,
+  lastMoment,
+} from "./assertion.ts";
 import { endpointTest, requestTest } from "./select.ts";
 import { type Destinations, destinationsOf } from "../compare/change-kinds.ts";
 import type {
+  CaseExpectation,
   DecisionCondition,
   DecisionDemand,
   DenialSelector,
   EndpointSelector,
 } from "./schema.ts";
+import type { AssertionResult, AssertionsReport, CoverageResult } from "../report/report.ts";
 
 /** The count of one assertion so far. */
-export interface AssertionCount {
+interface AssertionCount {
   readonly id: string;
   /** Classes that it applies to. */
   readonly classes: number;
@@ -122,7 +133,7 @@ function withReach(pair: OutcomePair, { base }: OutcomePair): OutcomePair {
 }
 
 /** The view, as messages name it. */
-export const VIEW_TITLES: Readonly<Record<View, string>> = {
+const VIEW_TITLES: Readonly<Record<View, string>> = {
   declared: "as declared",
   promoted: "as if promoted",
 };
@@ -267,9 +278,9 @@ function demandTest(
 }
 
 /** The violation in the outcome or its denial; `null`: none. */
-export function outcomeViolation(
+function outcomeViolation(
   outcome: Outcome,
-  expected: { readonly outcome?: "route" | "deny"; readonly denied_by?: DenialSelector },
+  expected: Pick<CaseExpectation, "outcome" | "denied_by">,
 ): string | null {
   const { denial } = outcome;
   const { denied_by: by } = expected;
@@ -297,6 +308,190 @@ function formatEndpoint({ endpoint, provider, region }: PlannedEndpoint) {
   return `${endpoint} (${provider}, ${region})`;
 }
 
-export function formatDenial({ policy, constraint, reason }: OutcomeDenial): string {
+function formatDenial({ policy, constraint, reason }: OutcomeDenial): string {
   return `${policy}/${constraint} (${reason})`;
+}
+
+/**
+ * The subjects of each measure: `eu-residency/processed_in_eu`,
+ * `eu-residency/processed_in_eu/REGION_NOT_IN_EU`, `chat-large`, `chat-large → gpt-5-eu`. A
+ * constraint is covered where some request fails it and some request passes it.
+ */
+export type CoverageFacts = Readonly<
+  Record<CoverageMeasure, readonly { readonly id: string; readonly covered: boolean }[]>
+>;
+
+/** All four measures of head; those without a gate pass. */
+export function coverageResults(
+  { gates, except }: CoverageDemand,
+  { base, head }: OfSides<CoverageFacts>,
+): readonly CoverageResult[] {
+  const left = new Set(except);
+  return COVERAGE_MEASURES.map((what) => {
+    const gate = gates.find((each) => each.what === what);
+    const measured = (facts: CoverageFacts) => {
+      const subjects = facts[what].filter(({ id }) => !left.has(id));
+      const missing = subjects.filter(({ covered }) => !covered).map(({ id }) => id);
+      const [covered, of] = [subjects.length - missing.length, subjects.length];
+      // Compared without a division: 2 of 3 must pass a gate of exactly 200/3 per cent on every
+      // machine.
+      const passes = gate === undefined || covered * 100 >= gate.required * of;
+      return { covered, of, missing: missing.toSorted(), passes };
+    };
+    const { passes, ...counts } = measured(head);
+    return {
+      what,
+      ...counts,
+      required: gate?.required ?? null,
+      status: passes ? "PASS" : "FAIL",
+      location: gate?.location ?? null,
+      ...(!passes && !measured(base).passes && { fails_in_base: true }),
+    };
+  });
+}
+
+/** The command line that explains a request on head, without the program's name. */
+export type ExplainArguments = (sample: SampleRequest) => readonly string[];
+
+/**
+ * The results of all assertions, in the order of the file.
+ *
+ * @param tally of all classes.
+ * @param now decides whether a waiver still holds.
+ */
+export function assertionResults(
+  assertions: readonly Assertion[],
+  tally: AssertionTally,
+  cases: readonly CaseResult[],
+  now: Date,
+  explain: ExplainArguments,
+): readonly AssertionResult[] {
+  const counts = new Map(tally.map((count) => [count.id, count]));
+  return assertions.map((assertion) => {
+    const count =
+      assertion.kind === "cases" ? countOfCases(assertion.id, cases) : counts.get(assertion.id);
+    // An assertion that was not counted must not look like one that met no request, or like a pass.
+    if (count === undefined)
+      throw new Error(`assertionResults: the tally lacks assertion ${assertion.id}`);
+    return resultOf(assertion, count, now, explain);
+  });
+}
+
+/** The section of the report. Gates are not counted among the assertions. */
+export function assertionsReport(
+  file: string,
+  results: readonly AssertionResult[],
+  coverage: readonly CoverageResult[],
+): AssertionsReport {
+  const count = (status: AssertionResult["status"]) =>
+    results.filter((result) => result.status === status).length;
+  return {
+    file,
+    results,
+    coverage,
+    passed: count("PASS"),
+    failed: count("FAIL"),
+    waived: count("WAIVED"),
+  };
+}
+
+function countOfCases(id: string, cases: readonly CaseResult[]): AssertionCount {
+  const results = cases.filter(({ assertion }) => assertion === id);
+  const failed = results.flatMap(({ sample, message }) =>
+    message === null ? [] : [{ sample, message }],
+  );
+  return { id, classes: results.length, violations: failed.length, first: failed[0] ?? null };
+}
+
+function resultOf(
+  assertion: Assertion,
+  { classes, violations, first }: AssertionCount,
+  now: Date,
+  explain: ExplainArguments,
+): AssertionResult {
+  const { id, title, kind, view, location } = assertion;
+  const empty = classes === 0 && !assertion.may_be_empty;
+  const failure =
+    first?.message ??
+    (empty ? "it selects no request; correct its selectors, or write `may_be_empty: true`" : null);
+  const waiver = waiverOf(assertion, now);
+  const waived = failure !== null && waiver?.expired === false;
+  return {
+    id,
+    title,
+    kind,
+    status: failure === null ? "PASS" : waived ? "WAIVED" : "FAIL",
+    fails_in_base: null,
+    view,
+    classes,
+    violations,
+    message: messageOf(failure, waiver),
+    example: first?.sample ?? null,
+    explain: first && explain(first.sample),
+    waiver,
+    location,
+  };
+}
+
+function waiverOf({ waiver }: Assertion, now: Date): AssertionResult["waiver"] {
+  if (waiver === null) return null;
+  const end = lastMoment(waiver.until);
+  return { ...waiver, expired: end === null || now.getTime() >= end };
+}
+
+function messageOf(failure: string | null, waiver: AssertionResult["waiver"]): string | null {
+  if (failure === null) return waiver === null ? null : "it passes, so its waiver can be removed";
+  return waiver?.expired === true ? `${failure}; its waiver ended on ${waiver.until}` : failure;
+}
+
+/** Decides one request on both sides, in both views. */
+type DecideSample = (sample: SampleRequest) => Readonly<Record<View, OutcomePair>>;
+
+/** One case of one assertion. Plain data. */
+interface CaseResult {
+  /** Id of the assertion. */
+  readonly assertion: string;
+  readonly sample: SampleRequest;
+  /** The violation; `null`: none. */
+  readonly message: string | null;
+}
+
+/** Every case with its decision on head. */
+export function judgeCases(
+  assertions: readonly Assertion[],
+  decide: DecideSample,
+): readonly CaseResult[] {
+  return assertions.flatMap((assertion) => {
+    if (assertion.kind !== "cases") return [];
+    const views = assertion.view === "both" ? VIEWS : [assertion.view];
+    return assertion.cases.map(({ name, sample, expect }) => {
+      const decided = decide(sample);
+      const messages = views.flatMap((view) => {
+        const violation = caseViolation(decided[view].head, expect);
+        return violation === null ? [] : [`${name}: ${VIEW_TITLES[view]}, ${violation}`];
+      });
+      return { assertion: assertion.id, sample, message: messages[0] ?? null };
+    });
+  });
+}
+
+function caseViolation(outcome: Outcome, expect: CaseExpectation): string | null {
+  const wrong = outcomeViolation(outcome, expect);
+  if (wrong !== null) return wrong;
+  const plan = outcome.plan.map(({ endpoint }) => endpoint);
+  const decided =
+    outcome.denial === null
+      ? `the plan is ${plan.join(", ")}`
+      : `denied by ${formatDenial(outcome.denial)}`;
+  const { plan: expected, primary, contains = [], lacks = [] } = expect;
+  const same =
+    expected?.length === plan.length &&
+    expected.every((endpoint, index) => endpoint === plan[index]);
+  if (expected !== undefined && !same)
+    return `${decided}, expected ${expected.join(", ") || "none"}`;
+  if (primary !== undefined && plan[0] !== primary) return `${decided}, expected ${primary} first`;
+  const missing = contains.find((endpoint) => !plan.includes(endpoint));
+  if (missing !== undefined) return `${decided}, expected ${missing} in it`;
+  const unwanted = lacks.find((endpoint) => plan.includes(endpoint));
+  return unwanted === undefined ? null : `${decided}, expected no ${unwanted}`;
 }

@@ -30,8 +30,11 @@ const some = <const Item extends Schema>(description: string, item: Item) =>
 
 const names = (description: string) => some(description, name);
 
+const value = <const Value extends string>(values: readonly Value[]) =>
+  ({ type: "string", enum: values }) as const;
+
 const oneOf = <const Value extends string>(description: string, values: readonly Value[]) =>
-  some(description, { type: "string", enum: values });
+  some(description, value(values));
 
 /** A mapping with at least one of its keys. */
 const given = <const Mapping extends Schema>(mapping: Mapping) =>
@@ -42,7 +45,7 @@ const choice = <const Value extends string>(
   description: string,
   values: readonly Value[],
   rest: { readonly default?: Value } = {},
-) => ({ type: "string", enum: values, ...rest, description }) as const;
+) => ({ ...value(values), ...rest, description }) as const;
 
 const flag = (description: string) => ({ type: "boolean", description }) as const;
 
@@ -73,14 +76,8 @@ const requestSelector = given(
         "Route ids; a moderation request that names no route uses its workspace's own.",
       ),
       operations: oneOf("The operation of the request.", OPERATIONS),
-      needs: set("Capabilities that the request needs.", {
-        type: "string",
-        enum: CAPABILITY_NAMES,
-      }),
-      features: set("Features of a wire protocol that the request requires.", {
-        type: "string",
-        enum: FEATURE_NAMES,
-      }),
+      needs: set("Capabilities that the request needs.", value(CAPABILITY_NAMES)),
+      features: set("Features of a wire protocol that the request requires.", value(FEATURE_NAMES)),
       signature_families: set("Families whose signed reasoning is in the history.", name),
       environments: names("Environments of the key; `other`: one outside the vocabulary."),
       workloads: names("Workloads of the key; `other`: one outside the vocabulary."),
@@ -140,11 +137,8 @@ const caseRequest = object(
     owner: { ...owner, description: "Owner of the key.", default: "other" },
     key_labels: list("Labels of the key.", name),
     budget: choice("What is left of the caller's budgets.", BUDGET_STEPS, { default: "unlimited" }),
-    needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
-    features: list("Features of a wire protocol that the request requires.", {
-      type: "string",
-      enum: FEATURE_NAMES,
-    }),
+    needs: list("Capabilities that the request needs.", value(CAPABILITY_NAMES)),
+    features: list("Features of a wire protocol that the request requires.", value(FEATURE_NAMES)),
     signature_families: list("Families whose signed reasoning is in the history.", name),
     stream: flag("Whether the answer is streamed."),
     context: choice("Estimated size of the input.", TOKEN_BUCKETS, { default: "to_1k" }),
@@ -315,7 +309,7 @@ const KINDS = {
   ),
   equivalent: kind("equivalent", "These requests have the same outcome in base and in head.", {
     ...selection,
-    ignoring: list("Changes that do not matter.", { type: "string", enum: CHANGE_KINDS }),
+    ignoring: list("Changes that do not matter.", value(CHANGE_KINDS)),
   }),
   cases: kind(
     "cases",

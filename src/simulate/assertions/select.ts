@@ -265,20 +265,12 @@ function stringsOf(condition: Condition): readonly string[] {
 }
 
 function selectorsOf(assertion: ClassAssertion): readonly EndpointSelector[] {
-  switch (assertion.kind) {
-    case "no_new_access":
-    case "access_not_granted":
-      return [assertion.to];
-    case "implies": {
-      const { if: condition, then: demand } = assertion;
-      return [condition.reaches, demand.every_place, demand.some_place, demand.primary].filter(
-        (endpoint) => endpoint !== undefined,
-      );
-    }
-    case "always_routable":
-    case "equivalent":
-      return [];
-  }
+  if ("to" in assertion) return [assertion.to];
+  if (assertion.kind !== "implies") return [];
+  const { if: condition, then: demand } = assertion;
+  return [condition.reaches, demand.every_place, demand.some_place, demand.primary].filter(
+    (endpoint) => endpoint !== undefined,
+  );
 }
 
 function endpointNames(

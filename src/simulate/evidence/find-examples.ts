@@ -116,6 +116,7 @@ export async function findExamples(
   const classes = new Map<string, FoundClass>();
   const until = bounds.clock() + bounds.time;
   let left = bounds.decisions;
+  const isSpent = () => left <= 0;
   let isCut = false;
   let decisions = 0;
   let oldest = Infinity;
@@ -125,7 +126,7 @@ export async function findExamples(
     for (const { kind, record } of rows.toReversed()) {
       const facts = kind === "decision" ? readFacts(record) : null;
       if (facts === null) continue;
-      isCut = left <= 0;
+      isCut = isSpent();
       if (isCut) break;
       left -= 1;
       newest = Math.max(newest, facts.at);
@@ -140,7 +141,7 @@ export async function findExamples(
   };
   let end = (await source.head()).position;
   let complete = end === 0;
-  while (end > 0 && !complete && left > 0 && bounds.clock() < until) {
+  while (end > 0 && !complete && !isSpent() && bounds.clock() < until) {
     const after = Math.max(0, end - PAGE);
     // Where rows were pruned meanwhile, the page begins later and ends beyond `end`.
     const found = await source.log({ after, limit: end - after });

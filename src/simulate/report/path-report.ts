@@ -1,4 +1,4 @@
-import type { ExplainArguments } from "../assertions/results.ts";
+import type { ExplainArguments } from "../assertions/run.ts";
 import { firstExample, type PathTallies, type PathTally } from "../compare/comparison-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { OPERATIONS } from "../../canon/operation.ts";

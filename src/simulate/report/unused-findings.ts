@@ -1,6 +1,6 @@
 import type { UsageTally } from "../compare/simulation-tally.ts";
 import type { Locations } from "../explain/positions.ts";
-import type { CoverageFacts } from "../assertions/results.ts";
+import type { CoverageFacts } from "../assertions/run.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { UnusedFinding } from "./report.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
-import { judgeCases, assertionResults } from "../../../src/simulate/assertions/results.ts";
+import { judgeCases, assertionResults } from "../../../src/simulate/assertions/run.ts";
 import type { Outcome } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "./samples.ts";
 
@@ -27,7 +27,7 @@ cases:
     promoted: pairOf(denied("base"), promoted),
   });
   const cases = judgeCases(assertions, decide);
-  return { cases, result: assertionResults(assertions, [], cases, NOW)[0] };
+  return { cases, result: assertionResults(assertions, [], cases, NOW, () => [])[0] };
 }
 
 describe("the expectation of one request", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { coverageResults, type CoverageFacts } from "../../../src/simulate/assertions/results.ts";
+import { coverageResults, type CoverageFacts } from "../../../src/simulate/assertions/run.ts";
 import { parse } from "./samples.ts";
 
 const FACTS: CoverageFacts = {
@@ -27,8 +27,12 @@ function gatesOf(coverage: string) {
   return assertions.coverage;
 }
 
+function resultsOf(demand: ReturnType<typeof gatesOf>, facts: CoverageFacts) {
+  return coverageResults(demand, { base: facts, head: facts });
+}
+
 function statuses(coverage: string) {
-  return coverageResults(gatesOf(coverage), FACTS).map(({ what, covered, of, required, status }) =>
+  return resultsOf(gatesOf(coverage), FACTS).map(({ what, covered, of, required, status }) =>
     [what, `${covered}/${of}`, required, status].join(" "),
   );
 }
@@ -66,7 +70,7 @@ describe("coverage gates", () => {
   });
 
   test("missing subjects are sorted, and a gate has its location", () => {
-    const [constraints] = coverageResults(gatesOf("coverage:\n  constraints: 100"), FACTS);
+    const [constraints] = resultsOf(gatesOf("coverage:\n  constraints: 100"), FACTS);
     expect(constraints).toMatchObject({
       missing: ["a/never_passes", "b/never_fails"],
       location: { file: "policies/assertions.yaml", line: 4, column: 3 },
@@ -75,10 +79,7 @@ describe("coverage gates", () => {
 
   test("an empty dimension passes its gate", () => {
     const none: CoverageFacts = { constraints: [], reasons: [], routes: [], fallback_edges: [] };
-    for (const result of coverageResults(
-      gatesOf("coverage: { constraints: 100, routes: 100 }"),
-      none,
-    )) {
+    for (const result of resultsOf(gatesOf("coverage: { constraints: 100, routes: 100 }"), none)) {
       expect(result).toMatchObject({ covered: 0, of: 0, status: "PASS" });
     }
   });
@@ -92,7 +93,7 @@ describe("coverage gates", () => {
           const routes = chosen.map((each, index) => ({ id: `r${index}`, covered: each }));
           const demand = gatesOf(`coverage: { routes: ${gate} }`);
           const status = (rows: typeof routes) =>
-            coverageResults(demand, { ...FACTS, routes: rows })[2]?.status;
+            resultsOf(demand, { ...FACTS, routes: rows })[2]?.status;
           const worse = routes.map((row, index) =>
             index === 0 ? { ...row, covered: false } : row,
           );

@@ -5,7 +5,7 @@ import { compileTable } from "../../../src/compile/compile-table.ts";
 import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/assertion.ts";
 import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/parse.ts";
 import { runAssertions } from "../../../src/simulate/assertions/run.ts";
-import { assertionResults } from "../../../src/simulate/assertions/results.ts";
+import { assertionResults } from "../../../src/simulate/assertions/run.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import type {
   ClassComparison,
@@ -177,7 +177,7 @@ export function resultOf(
   const assertions = assertionsOf(fileWith(lines), sides.base, sides.head);
   const run = runAssertions(assertions, { base, head });
   for (const comparison of comparisons) run.visit(comparison);
-  const [result] = assertionResults(assertions, run.snapshot(), [], NOW);
+  const [result] = assertionResults(assertions, run.snapshot(), [], NOW, () => []);
   if (result === undefined) throw new Error("no result");
   return result;
 }

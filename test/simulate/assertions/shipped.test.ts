@@ -12,7 +12,7 @@ import { compilePolicies } from "../../../src/policy/compile-policies.ts";
 import { policyData } from "../../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import type { Assertions } from "../../../src/simulate/assertions/assertion.ts";
-import { judgeCases, assertionResults } from "../../../src/simulate/assertions/results.ts";
+import { judgeCases, assertionResults } from "../../../src/simulate/assertions/run.ts";
 import { parseAssertions } from "../../../src/simulate/assertions/parse.ts";
 import { runAssertions } from "../../../src/simulate/assertions/run.ts";
 import type { Outcome, OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
@@ -165,7 +165,7 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
       run.visit(comparisonOf(declared, sample, promoted));
     }
     const cases = judgeCases(file.assertions, (sample) => compare(base, head, sample));
-    return assertionResults(file.assertions, run.snapshot(), cases, NOW);
+    return assertionResults(file.assertions, run.snapshot(), cases, NOW, () => []);
   }
 
   test("holds for this repository, and every assertion matches requests", () => {
