@@ -7,7 +7,7 @@ import type { LatentChange, LatentReport, SideLocation } from "../report/report.
 import { type OfSides, PLAIN_SAMPLE, type View, VIEWS } from "../sample-request.ts";
 import { actingPolicies, type LoadedPolicy, type LoadedViews, NO_VERDICTS } from "../views.ts";
 import { latentFields } from "./fields.ts";
-import { type LatentField, type LatentRow, policyReads, type TablePair } from "./name-classes.ts";
+import { type LatentField, type LatentRow, policyReads, type TablePair } from "./fields.ts";
 import { remembered } from "../remembered.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import { MODEL_OPERATION_OF } from "../../canon/operation.ts";
@@ -71,15 +71,12 @@ export function latentChanges(
       const input = inputAt(fields, combination, start);
       answers.push(...answersAt(policy, others, combination, input, today));
     }
-    return summaries(fields, answers, BigInt(most) >= all).map(({ answer, ...summary }) => ({
+    return summaries(fields, answers, BigInt(most) >= all).map(({ combination, ...summary }) => ({
       policy: policy.id,
       view: policy.view,
-      direction: answer.direction,
-      rule: answer.rule,
-      kind: answer.kind,
       ...summary,
-      example: inputAt(fields, answer.combination, start),
-      location: locationOf(policy.id, answer.rule),
+      example: inputAt(fields, combination, start),
+      location: locationOf(policy.id, summary.rule),
     }));
   });
   return {
@@ -295,21 +292,17 @@ function todaysRows(table: RoutingTable, fields: readonly LatentField[]) {
   };
 }
 
-function inputOf(table: RoutingTable, { workspace, route, candidate }: Reach): PolicyInput {
+function inputOf(table: RoutingTable, { workspace, route, candidate }: Reach) {
   const sample = { ...PLAIN_SAMPLE, workspace: workspace.id, model: route.id };
-  const circumstances = { time: sample.time, budget: "unlimited" } as const;
-  const identity = identityOf(sample);
-  return policyInput(table, workspace, identity, route, sample, null, circumstances, [candidate]);
+  const now = { time: sample.time, budget: "unlimited" } as const;
+  return policyInput(table, workspace, identityOf(sample), route, sample, null, now, [candidate]);
 }
 
 function* reaches(table: RoutingTable): Generator<Reach> {
-  const routes = new Map(
-    Object.values(table.routes).map((route) => [route, routeCandidates(table, route)]),
-  );
   for (const workspace of Object.values(table.workspaces)) {
-    for (const [route, candidates] of routes) {
+    for (const route of Object.values(table.routes)) {
       if (!workspace.approve.routes.includes(route.id)) continue;
-      for (const candidate of candidates) {
+      for (const candidate of routeCandidates(table, route)) {
         if (isApprovedEndpoint(table, workspace, candidate.endpoint))
           yield { workspace, route, candidate };
       }
@@ -366,11 +359,6 @@ function isKept(one: PolicyObligation, others: readonly PolicyObligation[]): boo
   );
 }
 
-interface Summary extends Pick<LatentChange, "where" | "every" | "combinations"> {
-  /** The first of them. */
-  readonly answer: ChangedAnswer;
-}
-
 /**
  * Changed answers that no request of today shows, by rule and direction. Where requests of today
  * show a change of the same rule, only answers with a value that those requests lack are left: the
@@ -382,11 +370,11 @@ function summaries(
   fields: readonly LatentField[],
   answers: readonly ChangedAnswer[],
   whole: boolean,
-): readonly Summary[] {
+) {
   const groups = Map.groupBy(answers, ({ direction, kind, rule }) =>
     JSON.stringify([direction, kind, rule]),
   );
-  return [...groups.values()].flatMap((all): readonly Summary[] => {
+  return [...groups.values()].flatMap((all) => {
     const shown = fields.map(
       (_, at) => new Set(all.flatMap((one) => (one.isToday ? (one.combination[at] ?? 0) : []))),
     );
@@ -397,8 +385,9 @@ function summaries(
         ({ row }, at) => row !== "request" && shown[at]?.has(combination[at] ?? 0) === false,
       );
     const latent = all.filter((one) => !one.isToday && isNews(one));
-    const [answer] = latent;
-    if (answer === undefined) return [];
+    const [first] = latent;
+    if (first === undefined) return [];
+    const { isToday: _isToday, ...answer } = first;
     const met = fields.map(
       (_, at) => new Set(latent.map(({ combination }) => combination[at] ?? 0)),
     );
@@ -408,7 +397,7 @@ function summaries(
     );
     return [
       {
-        answer,
+        ...answer,
         where: fields.flatMap(({ path, values }, at) => {
           const indices = met[at] ?? new Set();
           if (indices.size === values.length) return [];
