@@ -5,8 +5,8 @@ import {
   coverageResults,
   judgeCases,
   type ExplainArguments,
+  mergeTallies,
 } from "./assertions/run.ts";
-import { mergeTallies } from "./assertions/run.ts";
 import { readEvidence } from "./evidence/evidence-tally.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";

@@ -67,24 +67,16 @@ function isMetLatently(
 
 function meets(comparison: ComparisonReport, value: FailOnValue): boolean {
   const { access } = comparison;
-  switch (value) {
-    case "any":
-      return differs(comparison);
-    case "new_destination":
-      return comparison.new_data_paths.length > 0;
-    case "new_region_for_route":
-      return comparison.new_route_paths.length > 0;
-    // Of the files, not of a comparison; an assertion that fails has failed the run already.
-    case "assertions":
-      return false;
-    case "incomparable":
-    case "more_permissive":
-    case "less_permissive":
-      // An incomparable change is both: a grant must not hide behind a denial.
-      return access === value || access === "incomparable";
-    default:
-      return changes(comparison, value);
+  if (value === "any") return differs(comparison);
+  if (value === "new_destination") return comparison.new_data_paths.length > 0;
+  if (value === "new_region_for_route") return comparison.new_route_paths.length > 0;
+  // Of the files, not of a comparison; an assertion that fails has failed the run already.
+  if (value === "assertions") return false;
+  if (value === "incomparable" || value === "more_permissive" || value === "less_permissive") {
+    // An incomparable change is both: a grant must not hide behind a denial.
+    return access === value || access === "incomparable";
   }
+  return changes(comparison, value);
 }
 
 /** Changed settings, assertions and policies, even if no request is decided differently. */

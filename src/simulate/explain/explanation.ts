@@ -96,6 +96,7 @@ export function explain(
   const denial = decision.outcome === "deny" ? withContact(decision.denial, table, policies) : null;
   const revisionOf: ShowRevision = ({ revision }) =>
     revision === decision.tableRevision || parseRevision(revision) !== null ? revision : null;
+  const trace = decision.trace.map((entry) => ({ ...entry, revision: revisionOf(entry) }));
   const lookedAt = policyCandidates(question.preferences, candidates, decision.trace);
   return {
     object: "route.simulation",
@@ -120,16 +121,16 @@ export function explain(
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
       in_plan: planned.includes(candidate.endpoint.id),
-      constraints: decision.trace.map((entry, index) =>
+      constraints: trace.map((entry, index) =>
         candidateVerdict(
-          { ...entry, revision: revisionOf(entry) },
+          entry,
           candidate.endpoint.id,
           lookedAt[index]?.has(candidate.endpoint.id) === true,
         ),
       ),
     })),
-    constraints: decision.trace.map((entry) => ({
-      ...verdictFacts({ ...entry, revision: revisionOf(entry) }),
+    constraints: trace.map((entry) => ({
+      ...verdictFacts(entry),
       failing: entry.failing,
       effect: entry.effect,
     })),
@@ -154,11 +155,9 @@ export function explain(
 export function policyRevisions({ policies }: Pick<PolicySet, "policies">): JsonObject {
   const revisions: Record<string, JsonObject> = {};
   for (const { identity } of policies) {
-    const slots = revisions[identity.id] ?? {};
-    revisions[identity.id] = {
-      ...slots,
-      [identity.slot]: { revision: formatRevision(identity.revision), digest: identity.digest },
-    };
+    const { id, slot, revision, digest } = identity;
+    const content = { revision: formatRevision(revision), digest };
+    revisions[id] = { ...revisions[id], [slot]: content };
   }
   return revisions;
 }

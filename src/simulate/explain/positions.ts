@@ -120,11 +120,48 @@ interface KeptRules {
 export function withLocations(
   explanation: JsonObject,
   locations: Locations,
-  kept: KeptRules | null = null,
+  kept: KeptRules | null,
 ): JsonObject {
-  const workspace = textOf(explanation.workspace);
-  const route = textOf(explanation.route);
-  const context = { locations, workspace, route, kept };
+  const [workspace, route] = [textOf(explanation.workspace), textOf(explanation.route)];
+
+  /** The location in a policy; with `side` where it is not in the explained files. */
+  const inPolicy = (rule: JsonObject, name: string): JsonObject | null => {
+    const policy = textOf(rule.policy);
+    if (rule.slot !== "enforced" || kept?.policies.has(policy) !== true)
+      return jsonOf(locations.constraint(policy, name));
+    const location = jsonOf(kept.locations.constraint(policy, name));
+    return location && { ...location, side: "base" };
+  };
+
+  /** The location that a constraint of the table depends on. */
+  const inTable = (constraint: string, candidate: JsonObject | null): SourceLocation | null => {
+    const [name = ""] = constraint.split(":");
+    const list = APPROVAL_LISTS.get(name);
+    if (list !== undefined) return locations.approval(workspace, list);
+    if (name === "route_named") return locations.workspace(workspace);
+    if (name === "operation_supported" || name === "request_translatable")
+      return locations.route(route);
+    if (candidate === null) return null;
+    // Features of a protocol are in the provider's row; capabilities and the signature family are
+    // in the model's.
+    return name === "feature_expressed"
+      ? locations.provider(textOf(candidate.provider))
+      : locations.model(textOf(candidate.model));
+  };
+
+  const located = (verdicts: JsonValue | undefined, candidate: JsonObject | null) =>
+    objectsOf(verdicts).map((verdict) => {
+      const constraint = textOf(verdict.constraint);
+      const location =
+        // A preference is in the request, so in no file.
+        verdict.policy === "preferences"
+          ? null
+          : verdict.policy === "approvals"
+            ? jsonOf(inTable(constraint, candidate))
+            : inPolicy(verdict, constraint);
+      return { ...verdict, location };
+    });
+
   return {
     ...explanation,
     workspace_location: jsonOf(locations.workspace(workspace)),
@@ -132,50 +169,14 @@ export function withLocations(
     candidates: objectsOf(explanation.candidates).map((candidate) => ({
       ...candidate,
       location: jsonOf(locations.endpoint(textOf(candidate.endpoint))),
-      constraints: objectsOf(candidate.constraints).map((verdict) =>
-        located(context, verdict, candidate),
-      ),
+      constraints: located(candidate.constraints, candidate),
     })),
-    constraints: objectsOf(explanation.constraints).map((verdict) =>
-      located(context, verdict, null),
-    ),
+    constraints: located(explanation.constraints, null),
     obligations: objectsOf(explanation.obligations).map((obligation) => ({
       ...obligation,
-      location: ruleLocationOf(context, obligation, textOf(obligation.obligation)),
+      location: inPolicy(obligation, textOf(obligation.obligation)),
     })),
   };
-}
-
-interface PositionContext {
-  readonly locations: Locations;
-  readonly workspace: string;
-  readonly route: string;
-  readonly kept: KeptRules | null;
-}
-
-function located(
-  context: PositionContext,
-  verdict: JsonObject,
-  candidate: JsonObject | null,
-): JsonObject {
-  const [policy, constraint] = [textOf(verdict.policy), textOf(verdict.constraint)];
-  if (policy !== "preferences" && policy !== "approvals") {
-    return { ...verdict, location: ruleLocationOf(context, verdict, constraint) };
-  }
-  return { ...verdict, location: jsonOf(tableLocation(context, policy, constraint, candidate)) };
-}
-
-/** The location in a policy; with `side` where it is not in the explained files. */
-function ruleLocationOf(
-  { locations, kept }: PositionContext,
-  rule: JsonObject,
-  name: string,
-): JsonObject | null {
-  const policy = textOf(rule.policy);
-  if (rule.slot !== "enforced" || kept?.policies.has(policy) !== true)
-    return jsonOf(locations.constraint(policy, name));
-  const location = jsonOf(kept.locations.constraint(policy, name));
-  return location === null ? null : { ...location, side: "base" };
 }
 
 /** Lists of `approve` by the constraint that reads them. */
@@ -190,39 +191,12 @@ const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
   ["retention_approved", "retention"],
 ]);
 
-/**
- * The location that a constraint of the table depends on. A preference is in the request, so in no
- * file.
- */
-function tableLocation(
-  { locations, workspace, route }: PositionContext,
-  policy: string,
-  constraint: string,
-  candidate: JsonObject | null,
-): SourceLocation | null {
-  if (policy === "preferences") return null;
-  const [name = ""] = constraint.split(":");
-  const list = APPROVAL_LISTS.get(name);
-  if (list !== undefined) return locations.approval(workspace, list);
-  if (name === "route_named") return locations.workspace(workspace);
-  if (name === "operation_supported" || name === "request_translatable")
-    return locations.route(route);
-  if (candidate === null) return null;
-  // Features of a protocol are in the provider's row; capabilities and the signature family are in
-  // the model's.
-  return name === "feature_expressed"
-    ? locations.provider(textOf(candidate.provider))
-    : locations.model(textOf(candidate.model));
-}
-
 function jsonOf(location: SourceLocation | null): JsonObject | null {
-  return location === null
-    ? null
-    : { file: location.file, line: location.line, column: location.column };
+  return location && { ...location };
 }
 
 function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter((item): item is JsonObject => isJsonObject(item)) : [];
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 function textOf(value: JsonValue | undefined) {

@@ -6,8 +6,13 @@ import { readsPath } from "../../policy/policy-set.ts";
 import type { LatentChange, LatentReport, SideLocation } from "../report/report.ts";
 import { type OfSides, PLAIN_SAMPLE, type View, VIEWS } from "../sample-request.ts";
 import { actingPolicies, type LoadedPolicy, type LoadedViews, NO_VERDICTS } from "../views.ts";
-import { latentFields } from "./fields.ts";
-import { type LatentField, type LatentRow, policyReads, type TablePair } from "./fields.ts";
+import {
+  latentFields,
+  type LatentField,
+  type LatentRow,
+  policyReads,
+  type TablePair,
+} from "./fields.ts";
 import { remembered } from "../remembered.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import { MODEL_OPERATION_OF } from "../../canon/operation.ts";

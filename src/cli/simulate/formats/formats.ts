@@ -1,7 +1,5 @@
 import type { SimulationReport } from "../../../simulate/report/report.ts";
-import { formatBitbucket } from "./platforms.ts";
-import { formatGithub } from "./platforms.ts";
-import { formatGitlab } from "./platforms.ts";
+import { formatBitbucket, formatGithub, formatGitlab } from "./platforms.ts";
 import { formatHtml } from "./html/format-html.ts";
 import { formatJson } from "../../../simulate/report/format-json.ts";
 import { formatJunit } from "./junit.ts";

@@ -7,9 +7,6 @@ import {
   type CoverageModel,
   type FormatContext,
   type ReportModel,
-} from "./model.ts";
-import { rowText, screenOf, type Screen } from "./screen/screen.ts";
-import {
   assertionLinesOf,
   coverageMessage,
   cutText,
@@ -17,6 +14,7 @@ import {
   NOT_JUDGED,
   SO_FAR,
 } from "./model.ts";
+import { rowText, screenOf, type Screen } from "./screen/screen.ts";
 
 /** Defaults of a case; no time is measured. */
 const CASE = {

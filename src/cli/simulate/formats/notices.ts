@@ -4,13 +4,26 @@ import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import { groupsOfCause } from "../../../simulate/report/cause-parts.ts";
 import { effectsOf } from "./screen/effects.ts";
 import { headlineOf } from "./screen/headline.ts";
-import { FRESH, policyLine } from "./wording/comparison.ts";
+import {
+  FRESH,
+  policyLine,
+  changeWording,
+  valueText,
+  titleOf,
+  worstChange,
+} from "./wording/comparison.ts";
 import { rowText, screenOf, type ScreenRow } from "./screen/screen.ts";
 import type { AnnotationLevel } from "../../terminal/report.ts";
-import { waiverText, type AssertionModel, type ReportModel } from "./model.ts";
+import {
+  waiverText,
+  type AssertionModel,
+  type ReportModel,
+  assertionLinesOf,
+  coverageMessage,
+  cutText,
+  INCOMPLETE,
+} from "./model.ts";
 import { joinTexts, printable, printableLines } from "../../terminal/printing.ts";
-import { changeWording, valueText, titleOf, worstChange } from "./wording/comparison.ts";
-import { assertionLinesOf, coverageMessage, cutText, INCOMPLETE } from "./model.ts";
 import { textDigest } from "../../../simulate/text-digest.ts";
 
 /** Subject of a notice: the rule id in SARIF. */

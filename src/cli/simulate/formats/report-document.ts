@@ -17,7 +17,7 @@ import {
   joinTexts,
   numberText,
 } from "../../terminal/printing.ts";
-import type { FormatContext, ReportModel } from "./model.ts";
+import { type FormatContext, type ReportModel, keptText } from "./model.ts";
 import { figuresOf } from "./screen/figure.ts";
 import { screenOf, type Screen } from "./screen/screen.ts";
 import { comparisonSections, VIEW_LABELS } from "./sections/comparison.ts";
@@ -30,8 +30,8 @@ import {
   settingsSection,
   warningsSection,
 } from "./sections/checks.ts";
-import { ACCESS_WORDING } from "./wording/comparison.ts";
 import {
+  ACCESS_WORDING,
   accessSentence,
   changeCounts,
   changesText,
@@ -39,7 +39,6 @@ import {
   promotionText,
   sideText,
 } from "./wording/comparison.ts";
-import { keptText } from "./model.ts";
 
 export type ReportDocument = ReturnType<typeof documentOf>;
 

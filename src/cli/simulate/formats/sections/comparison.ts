@@ -28,7 +28,7 @@ import type { ReportModel } from "../model.ts";
 import { routeText } from "../screen/effect-text.ts";
 import { effectsOf } from "../screen/effects.ts";
 import { changeWording, titleOf, worstChange } from "../wording/comparison.ts";
-import { commonOf, compareResults, sampleText } from "../wording/results.ts";
+import { compareResults, sampleText } from "../wording/results.ts";
 
 export const VIEW_LABELS: Readonly<Record<View, string>> = {
   declared: "As declared",
@@ -194,7 +194,9 @@ function groupItem(group: ChangeGroup, view: View): Item {
   return {
     ...groupHead(group),
     details: [
-      ...commonOf(group).map(({ name: label, values }) => [label, names(values)] as const),
+      [workspaces.length === 1 ? "workspace" : "workspaces", names(workspaces)],
+      [operations.length === 1 ? "operation" : "operations", names(operations)],
+      ...group.conditions.map(({ dimension, values }) => [dimension, names(values)] as const),
       ["routes", routes.length > 4 ? names(routes.map(routeText)) : null],
       ["look at", at(location)],
       ["example", quoted(sampleText(example)), "page"],

@@ -7,30 +7,18 @@ import type {
   ResultReport,
 } from "../../../../simulate/report/report.ts";
 
-/** A line about an endpoint; `note`: "was number 2, is number 1", "weighted 9 → weighted 1". */
-interface CandidateLine extends Omit<DiffLine, "tone"> {
-  readonly candidate: CandidateReport;
-}
-
-type Change = Pick<ChangeGroup, "kinds" | "base" | "head">;
-
 const TONES = { "+": "good", "-": "stop", "~": "widen", "!": "widen" } as const;
 /** A denial that is added takes something away. */
 const DENIAL_TONES = { ...TONES, "+": "stop", "-": "good" } as const;
 
 /** The results of base and head as one list; only marked lines differ. */
-export function compareResults({ kinds, base, head }: Change): readonly DiffLine[] {
-  const candidates = withHosts(comparePlans(base.plan, head.plan), base.plan);
-  const shared = kinds.includes("sharing_changed")
-    ? withSharing(candidates, base.plan, head.plan)
-    : candidates;
+export function compareResults({
+  kinds,
+  base,
+  head,
+}: Pick<ChangeGroup, "kinds" | "base" | "head">): readonly DiffLine[] {
   return [
-    ...shared.map(({ mark, text, note }) => ({
-      mark,
-      text,
-      note,
-      tone: mark === null ? ("quiet" as const) : TONES[mark],
-    })),
+    ...comparePlans(base.plan, head.plan, kinds.includes("sharing_changed")),
     ...compareTexts(DENIAL_TONES, denialLines(base), denialLines(head)),
     ...compareTexts(TONES, editLines(base), editLines(head)),
   ];
@@ -58,12 +46,9 @@ function compareTexts(
 ): readonly DiffLine[] {
   const line =
     (mark: "+" | "-" | null) =>
-    (text: string): DiffLine => ({
-      mark,
-      text,
-      note: "",
-      tone: mark === null ? "quiet" : tones[mark],
-    });
+    (text: string): DiffLine => {
+      return { mark, text, note: "", tone: mark === null ? "quiet" : tones[mark] };
+    };
   return [
     ...base.filter((text) => !head.includes(text)).map(line("-")),
     ...head.filter((text) => base.includes(text)).map(line(null)),
@@ -73,56 +58,44 @@ function compareTexts(
 
 /**
  * In the order of head, with base's removed endpoints at their old positions; a moved endpoint is
- * marked `~`.
+ * marked `~`. An endpoint whose provider has another host has both hosts as its note, and one that
+ * is shared otherwise both ways: without them both sides read the same.
  */
 function comparePlans(
   base: readonly CandidateReport[],
   head: readonly CandidateReport[],
-): readonly CandidateLine[] {
+  isSharing: boolean,
+): readonly DiffLine[] {
   const [before, after] = [base.map(candidateText), head.map(candidateText)];
   const candidates = new Map([...base, ...head].map((one) => [candidateText(one), one]));
   return diffArrays(before, after).flatMap(({ value, added, removed }) =>
-    value.flatMap((text): readonly CandidateLine[] => {
+    value.flatMap((text): readonly DiffLine[] => {
       const candidate = candidates.get(text);
       if (candidate === undefined || (removed && after.includes(text))) return [];
-      if (!added || !before.includes(text))
-        return [{ mark: removed ? "-" : added ? "+" : null, text, candidate, note: "" }];
-      const note = `was number ${before.indexOf(text) + 1}, is number ${after.indexOf(text) + 1}`;
-      return [{ mark: "~", text, candidate, note }];
+      const line = (mark: DiffLine["mark"], note = "") => [
+        { mark, text, note, tone: mark === null ? ("quiet" as const) : TONES[mark] },
+      ];
+      const [was, is] = [base, head].map((plan) =>
+        plan.find(({ endpoint }) => endpoint === candidate.endpoint),
+      );
+      const isMoved = added && before.includes(text);
+      const isMovedHost = !removed && was !== undefined && was.host !== candidate.host;
+      const isKept = isMoved || isMovedHost || !(added || removed);
+      const sharing = !isSharing
+        ? null
+        : !isKept
+          ? sharingText(candidate)
+          : was && is && sharingChange(was, is);
+      const mark = removed ? "-" : added ? "+" : null;
+      if (sharing) return line(isKept ? "~" : mark, sharing);
+      if (isMovedHost) return line("~", `${was.host} → ${candidate.host}`);
+      if (!isMoved) return line(mark);
+      return line(
+        "~",
+        `was number ${before.indexOf(text) + 1}, is number ${after.indexOf(text) + 1}`,
+      );
     }),
   );
-}
-
-/**
- * With both hosts of an endpoint whose provider has another host: without them both sides read the
- * same.
- */
-function withHosts(
-  lines: readonly CandidateLine[],
-  base: readonly CandidateReport[],
-): readonly CandidateLine[] {
-  return lines.map((line) => {
-    const was = base.find(({ endpoint }) => endpoint === line.candidate.endpoint);
-    if (line.mark === "-" || was === undefined || was.host === line.candidate.host) return line;
-    return { ...line, mark: "~", note: `${was.host} → ${line.candidate.host}` };
-  });
-}
-
-/** With the balance of each endpoint: without it both sides of such a change read the same. */
-function withSharing(
-  lines: readonly CandidateLine[],
-  base: readonly CandidateReport[],
-  head: readonly CandidateReport[],
-): readonly CandidateLine[] {
-  return lines.map((line) => {
-    const { mark, candidate } = line;
-    if (mark === "+" || mark === "-") return { ...line, note: sharingText(candidate) };
-    const was = base.find(({ endpoint }) => endpoint === candidate.endpoint);
-    const is = head.find(({ endpoint }) => endpoint === candidate.endpoint);
-    if (was === undefined || is === undefined) return line;
-    const change = sharingChange(was, is);
-    return change === null ? line : { ...line, mark: "~", note: change };
-  });
 }
 
 /**
@@ -151,20 +124,6 @@ function balanceText({ balance, weight }: CandidateReport) {
 /** "azure-eu: gpt-5 at azure in eu-west". */
 function candidateText({ endpoint, model, provider, region }: CandidateReport) {
   return `${endpoint}: ${model} at ${provider} in ${region}`;
-}
-
-/**
- * The conditions that all requests of a group meet, as names and values; dimensions of which they
- * have every value are omitted.
- */
-export function commonOf(
-  group: ChangeGroup,
-): readonly { readonly name: string; readonly values: readonly string[] }[] {
-  return [
-    { name: group.workspaces.length === 1 ? "workspace" : "workspaces", values: group.workspaces },
-    { name: group.operations.length === 1 ? "operation" : "operations", values: group.operations },
-    ...group.conditions.map(({ dimension, values }) => ({ name: dimension, values })),
-  ];
 }
 
 /** A request in one line, without its absent members. */
