@@ -100,7 +100,7 @@ export async function simulateSides(
     hostOf: { base: hostIn(base), head: hostIn(head) },
     explain,
     kept: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
-    seenInGroup: evidence === null ? null : (key) => evidence.seen[view].groups.get(key) ?? null,
+    seenInGroup: evidence?.seen[view].groups ?? null,
   });
   const sides = {
     base: sideReport(files, compiled.base, "base"),

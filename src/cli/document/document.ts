@@ -149,10 +149,6 @@ interface CutList extends List {
 
 export type CutBlock = Sentence | CutList | Command;
 
-interface CutSection extends Omit<Section, "blocks"> {
-  readonly blocks: readonly CutBlock[];
-}
-
 const MOST_ITEMS = 20;
 
 /**
@@ -160,8 +156,8 @@ const MOST_ITEMS = 20;
  *
  * @param all with variants and sections of details.
  */
-export function cutSections(sections: readonly Section[], all: boolean): readonly CutSection[] {
-  return sections.flatMap((section): readonly CutSection[] => {
+export function cutSections(sections: readonly Section[], all: boolean) {
+  return sections.flatMap((section) => {
     if (section.empty !== undefined || (section.detail === true && !all)) return [];
     const blocks = cutBlocks(section.blocks, all);
     const lists = blocks.filter((block) => "items" in block);
@@ -215,7 +211,7 @@ export function shortLines(all: readonly DiffLine[]): {
 }
 
 export function diffText({ mark, text, note }: DiffLine): string {
-  return `${mark ?? " "} ${text}${note === "" ? "" : ` (${note})`}`;
+  return `${mark ?? " "} ${text}${note && ` (${note})`}`;
 }
 
 /** Writes each kind of text in one format. */

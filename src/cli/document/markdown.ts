@@ -15,7 +15,7 @@ import {
   type Tone,
 } from "./document.ts";
 import { withEntities } from "./html.ts";
-import { amountText, numberText, printable } from "../terminal/printing.ts";
+import { amountText, listText, numberText, printable } from "../terminal/printing.ts";
 
 /** Longer names are cut: they would take the space of the comment. */
 const LONGEST = 160;
@@ -66,13 +66,6 @@ function sentence(text: string) {
       return isPlain ? part : `${before}${code(core)}${after}`;
     })
     .join(" ");
-}
-
-/** A list of {@link code}, at most `most` of them. */
-function codes(items: readonly string[], most: number, write = code): string {
-  if (items.length <= most + 1) return items.map((item) => write(item)).join(", ");
-  const first = items.slice(0, most).map((item) => write(item));
-  return `${first.join(", ")} and ${numberText(items.length - most)} more`;
 }
 
 /** Lines as they are, each cut after `longest` characters, in a block that none of them can end. */
@@ -169,7 +162,7 @@ const MARKDOWN: InlineWriter<string> = {
   plain: (text) => text,
   strong: (text, tone) => `${tone === null ? "" : SIGNS[tone]}**${text}**`,
   quoted: (text, kind) => (kind === "location" ? code(text) : sentence(text)),
-  names: (all, most) => codes(all, most ?? MOST_NAMES),
+  names: (all, most) => listText(all.map(code), most ?? MOST_NAMES),
 };
 
 /** Inside of HTML, where GitHub reads no Markdown. */
@@ -177,7 +170,7 @@ const SUMMARY: InlineWriter<string> = {
   plain: (text) => text,
   strong: (text, tone) => `${tone === null ? "" : SIGNS[tone]}<b>${text}</b>`,
   quoted: htmlCode,
-  names: (all, most) => codes(all, most ?? MOST_NAMES, htmlCode),
+  names: (all, most) => listText(all.map(htmlCode), most ?? MOST_NAMES),
 };
 
 export function markdownOf(text: Text): string {
@@ -191,7 +184,7 @@ export function writeSections(
   all: boolean = true,
 ): void {
   for (const { title, note = "", blocks, reserve = RESERVE } of cutSections(sections, all)) {
-    comment.write("", `### ${title}${note === "" ? "" : ` (${note})`}`);
+    comment.write("", `### ${title}${note && ` (${note})`}`);
     for (const block of blocks) writeBlock(comment, block, reserve);
   }
 }

@@ -59,7 +59,7 @@ const DETAIL = 6;
 export function sectionLines(sections: readonly Section[], all: boolean): readonly Line[] {
   return cutSections(sections, all).flatMap(({ title, note, blocks }) => [
     BLANK,
-    line(0, span(title, "bold"), span(note === "" ? "" : ` (${note})`)),
+    line(0, span(title, "bold"), span(note && ` (${note})`)),
     ...blocks.flatMap((block) => printBlock(block, 2)),
   ]);
 }

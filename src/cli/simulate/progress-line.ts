@@ -6,30 +6,24 @@ import { numberText } from "../terminal/printing.ts";
 const INTERVAL = 200;
 const CLEAR = "\r\u001b[2K";
 
-/** One line of a terminal that is written over. */
-interface ProgressLine {
-  readonly show: (progress: Progress) => void;
-  /** Takes the line away; may be called without one. */
-  readonly clear: () => void;
-}
-
-/** @param clock milliseconds from any moment on. */
+/** One line of a terminal that is written over. @param clock milliseconds from any moment on. */
 export function progressLine(
   io: CommandIo,
   quiet: boolean,
   clock: () => number = () => performance.now(),
-): ProgressLine {
-  if (quiet || io.stderrTerminal !== true) return { show: () => {}, clear: () => {} };
+) {
+  const isHidden = quiet || io.stderrTerminal !== true;
   let shownAt = -Infinity;
   let isShown = false;
   return {
-    show: (progress) => {
+    show: (progress: Progress) => {
       const now = clock();
-      if (now - shownAt < INTERVAL) return;
+      if (isHidden || now - shownAt < INTERVAL) return;
       shownAt = now;
       isShown = true;
       io.stderr(`${CLEAR}${describe(progress)}`);
     },
+    /** Takes the line away; may be called without one. */
     clear: () => {
       if (isShown) io.stderr(CLEAR);
       isShown = false;

@@ -5,7 +5,7 @@ import { compileConfiguration } from "../../compile/compile.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
 import { environmentsOf } from "../../compile/includes.ts";
 import { loadFromTree, policyDirectory, type ConfigurationFiles } from "../../compile/load.ts";
-import type { Promotion, Side, SimulationRequest } from "../../simulate/request.ts";
+import type { Promotion, Side } from "../../simulate/request.ts";
 import type { CompiledSide } from "../../simulate/side-contents.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
@@ -197,18 +197,10 @@ export function shownIn(path: string): string {
   return posix.normalize(path.split(sep).join("/"));
 }
 
-/** The assertions that head is checked against. */
-interface HeldAssertions {
-  readonly assertions: SimulationRequest["assertions"];
-  /** Of the file that is held; with errors nothing is compared. */
-  readonly diagnostics: readonly Diagnostic[];
-  readonly source: Source | null;
-  readonly failed: boolean;
-}
-
 /**
- * Head's assertions; base's where head has none any more, so that a change cannot remove the
- * assertion that would fail it. What head has changed of them is listed.
+ * The assertions that head is checked against: its own; base's where head has none any more, so
+ * that a change cannot remove the assertion that would fail it. What head has changed of them is
+ * listed. With errors in the file nothing is compared.
  *
  * @param requested `--assertions`.
  * @throws {CommandError} where a file cannot be read.
@@ -218,13 +210,13 @@ export async function heldAssertions(
   base: Side,
   head: Side,
   requested: string | null,
-): Promise<HeldAssertions> {
+) {
   const after = await readAssertions(trees.head, head.files, requested);
   const before = await readAssertions(trees.base, base.files, requested, "may be absent");
   const source = after ?? before;
-  if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
+  if (source === null) return { assertions: null, diagnostics: [], source };
   const { assertions, diagnostics } = parseAssertions(source, sidesOf(base, head));
-  if (assertions === null) return { assertions: null, diagnostics, source, failed: true };
+  if (assertions === null) return { assertions, diagnostics, source };
   const changes = changedAssertions(
     // Base's after file may have errors; that it differs is known.
     before === null
@@ -239,7 +231,6 @@ export async function heldAssertions(
     assertions: { file: source.path, assertions, changes, entries: shown.map(entryOf) },
     diagnostics,
     source,
-    failed: false,
   };
 }
 

@@ -54,10 +54,13 @@ async function compare(
   await checkOutputs(options.outputs, io);
   await checkEvidence(options.evidence);
   const trees = await openTrees(options, io);
-  const [base, head] = await bothSides(
+  const compiling = [
     compileSide(trees.base, await baseOptions(trees.base, options, io)),
     compileSide(trees.head, options),
-  );
+  ] as const;
+  await Promise.allSettled(compiling);
+  // Base's error is thrown, even if head fails earlier.
+  const [base, head] = await Promise.all(compiling);
   if ("diagnostics" in base || "diagnostics" in head) {
     for (const side of [base, head]) if ("diagnostics" in side) printFailure(side, io);
     return SIMULATE_EXIT.error;
@@ -66,7 +69,7 @@ async function compare(
   const { promote, fresh, timeLimit, workers, evidence, now } = options;
   checkPromotions(compiledSides(base, head, fresh, enforced).head, promote ?? []);
   const asserted = await heldAssertions(trees, base, head, options.assertions);
-  if (asserted.failed) {
+  if (asserted.source !== null && asserted.assertions === null) {
     printFailure(
       { ...trees.head, files: head.files, diagnostics: asserted.diagnostics },
       io,
@@ -83,15 +86,6 @@ async function compare(
   const verdict = verdictOf(report, { detailedExitcode, failOn, promoting: promote !== null });
   await writeOutputs(report, options.outputs, io, { verdict, all: options.all });
   return verdict.exitCode;
-}
-
-/** Base is awaited first, so that its error is printed even if head fails earlier. */
-async function bothSides<Made>(
-  base: Promise<Made>,
-  head: Promise<Made>,
-): Promise<readonly [base: Made, head: Made]> {
-  await Promise.allSettled([base, head]);
-  return [await base, await head];
 }
 
 /**

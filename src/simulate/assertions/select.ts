@@ -71,8 +71,7 @@ export function selectionAspects(selection: Selection, table: RoutingTable) {
     members: readonly (keyof RequestSelector)[],
   ): ((sample: SampleRequest) => Aspect) => {
     const meant = selectorTest(membersOf(selection.for, members), table);
-    const excepted =
-      selection.except === null ? null : selectorTest(membersOf(selection.except, members), table);
+    const excepted = selection.except && selectorTest(membersOf(selection.except, members), table);
     return (sample) =>
       !meant(sample) ? "not meant" : excepted?.(sample) === true ? "excepted" : "meant";
   };

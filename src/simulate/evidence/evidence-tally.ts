@@ -195,7 +195,7 @@ const UNSUPPORTED: Readonly<Record<UnsupportedDecision["unsupportedSetting"], st
   preference: "a preference that this version does not support",
 };
 
-const NOT_SEEN: SeenInGroup = { decisions: 0, ...NOTHING_USED };
+export const NOT_SEEN: SeenInGroup = { decisions: 0, ...NOTHING_USED };
 
 function usageOf(
   { endpoint, inputTokens, outputTokens }: EvidenceUsage,

@@ -5,20 +5,6 @@ import { PLAIN_SAMPLE, type SampleRequest } from "../sample-request.ts";
 /** The environment of a key without one, in `signalbox explain` as in `signalbox keys create`. */
 export const DEFAULT_ENVIRONMENT = "production";
 
-/** Which files a command line is about, seen from the folder in which it is run. */
-interface ExplainedFiles {
-  /** The ref or folder that decides which contents are enforced; `null`: the files alone decide. */
-  readonly base: string | null;
-  /** The ref or folder that has the files; `null`: the current folder. */
-  readonly head: string | null;
-  /** `null`: `routes.yaml`. */
-  readonly config: string | null;
-  /** Whose overlay is merged over it; `null` for none. */
-  readonly environment: string | null;
-}
-
-const FILES_HERE: ExplainedFiles = { base: null, head: null, config: null, environment: null };
-
 /** Members that `--point` of `signalbox explain` may omit, with their defaults. */
 export function sampleDefaults(operation: Operation): SampleRequest {
   return {
@@ -28,13 +14,20 @@ export function sampleDefaults(operation: Operation): SampleRequest {
   };
 }
 
+const FILES = ["config", "environment", "base", "head"] as const;
+
 /**
  * The command line that explains a sample, without the program's name:
  * `explain --point {"workspace":"demo",…}`.
+ *
+ * @param files that the command line is about, seen from the folder in which it is run. `base`: the
+ * ref or folder that decides which contents are enforced, default: the files alone. `head`: the ref
+ * or folder that has the files, default: the current folder. `config`: default `routes.yaml`.
+ * `environment`: whose overlay is merged over it.
  */
 export function explainArguments(
   sample: SampleRequest,
-  files: ExplainedFiles = FILES_HERE,
+  files: Partial<Record<(typeof FILES)[number], string | null>> = {},
 ): readonly string[] {
   const { workspace, operation, model, key, time, ...others } = sample;
   const defaults = sampleDefaults(operation);
@@ -51,8 +44,8 @@ export function explainArguments(
   return [
     "explain",
     ...flag("point", JSON.stringify(point)),
-    ...(["config", "environment", "base", "head"] as const).flatMap((name) => {
-      const value = files[name];
+    ...FILES.flatMap((name) => {
+      const value = files[name] ?? null;
       return value === null ? [] : flag(name, value);
     }),
   ];

@@ -111,7 +111,7 @@ export function explain(
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
     plan: (arranged?.order ?? routed?.plan ?? []).map((candidate) => plannedFacts(candidate, now)),
-    arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
+    arrangement: arranged && { decided: planned, by_chance: arranged.isByChance },
     max_candidates: routed?.maxCandidates ?? null,
     denial: denialFacts(denial, revisionOf),
     error:

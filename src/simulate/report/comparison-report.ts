@@ -1,22 +1,31 @@
-import { DENIED_FOR, type ComparisonTally, type GroupTally } from "../compare/comparison-tally.ts";
+import {
+  type ComparisonTally,
+  DENIED_FOR,
+  firstExample,
+  type GroupTally,
+  type PathTallies,
+  type PathTally,
+} from "../compare/comparison-tally.ts";
 import type { Locations } from "../explain/positions.ts";
-import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
+import { CHANGE_KINDS, CHANGES } from "../change-kind.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import {
-  type Outcome,
-  OTHER_SIDE,
   type OfSides,
+  OTHER_SIDE,
+  type Outcome,
   type PlannedEndpoint,
   preferenceValues,
+  type SideName,
 } from "../sample-request.ts";
-import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
-import type { SeenInGroup } from "../evidence/evidence-tally.ts";
-import type { Universe, OperationUniverse } from "../space/universe.ts";
+import { NOT_SEEN, type SeenInGroup } from "../evidence/evidence-tally.ts";
+import type { OperationUniverse, Universe } from "../space/universe.ts";
 import type {
   ChangeGroup,
   ComparisonReport,
+  DataPath,
   ResultReport,
+  RoutePath,
   SideLocation,
   SourceLocation,
 } from "./report.ts";
@@ -24,17 +33,21 @@ import { rowOf } from "../table-rows.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { perScalar } from "../request-scalars.ts";
 import { textDigest } from "../text-digest.ts";
+import type { ExplainArguments } from "../assertions/run.ts";
 
 /** Input of a comparison besides its tally. */
-export interface ComparisonContext extends PathContext {
+export interface ComparisonContext {
+  readonly locations: OfSides<Locations>;
+  /** The host of a provider on a side; empty where the side has no such provider. */
+  readonly hostOf: OfSides<(provider: string) => string>;
+  /** The command line that explains a request on head. */
+  readonly explain: ExplainArguments;
   readonly universe: Universe;
   readonly tables: OfSides<RoutingTable>;
   /** Policies whose enforced content head has from base, under this view. */
   readonly kept: ReadonlySet<string>;
-  /**
-   * Requests of the evidence in a group, by its key, where there are any; `null` without evidence.
-   */
-  readonly seenInGroup: ((key: string) => SeenInGroup | null) | null;
+  /** Requests of the evidence, by the key of their group; `null` without evidence. */
+  readonly seenInGroup: ReadonlyMap<string, SeenInGroup> | null;
 }
 
 export function comparisonReport(
@@ -52,9 +65,10 @@ export function comparisonReport(
         : [{ kind, classes: count.classes, shapes: String(count.shapes) }];
     }),
     groups: [...tally.groups]
-      .toSorted(bySeverity(context))
-      .map(([key, group]) => groupReport(key, group, context)),
-    new_route_paths: routePathsWithout(tally.headPaths, tally.basePaths, "head", context),
+      .map(([key, group]) => ({ key, group, seen: context.seenInGroup?.get(key) ?? null }))
+      .toSorted(bySeverity)
+      .map((entry) => groupReport(entry, context)),
+    new_route_paths: newRoutePaths(tally, context),
     new_data_paths: dataPathsWithout(tally.headPaths, tally.basePaths, "head", context),
     lost_data_paths: dataPathsWithout(tally.basePaths, tally.headPaths, "base", context),
   };
@@ -65,28 +79,29 @@ function accessOf({ gains, loses }: ComparisonTally): ComparisonReport["access"]
   return loses ? "less_permissive" : "equivalent";
 }
 
-type Entry = readonly [string, GroupTally];
+/** A group by its key, with its requests of the evidence; `null`: none was seen. */
+interface Entry {
+  readonly key: string;
+  readonly group: GroupTally;
+  readonly seen: SeenInGroup | null;
+}
 
 /**
  * Groups with recorded calls come first; then by the worst change, recorded use, shapes and key: the
  * same order for the same trees and evidence.
  */
-function bySeverity({ seenInGroup }: ComparisonContext): (left: Entry, right: Entry) => number {
-  const seen = (key: string) => seenInGroup?.(key) ?? null;
-  return ([leftKey, left], [rightKey, right]) => {
-    const [leftSeen, rightSeen] = [seen(leftKey), seen(rightKey)];
-    if ((leftSeen === null) !== (rightSeen === null)) return leftSeen === null ? 1 : -1;
-    const worst = rankOf(left) - rankOf(right);
-    if (worst !== 0) return worst;
-    const more = bySeen(weightOf(leftSeen), weightOf(rightSeen));
-    if (more !== 0) return more;
-    if (left.shapes !== right.shapes) return left.shapes > right.shapes ? -1 : 1;
-    return leftKey < rightKey ? -1 : 1;
-  };
+function bySeverity(left: Entry, right: Entry): number {
+  return (
+    Number(left.seen === null) - Number(right.seen === null) ||
+    rankOf(left.group) - rankOf(right.group) ||
+    bySeen(weightOf(left.seen), weightOf(right.seen)) ||
+    Number(right.group.shapes - left.group.shapes) ||
+    (left.key < right.key ? -1 : 1)
+  );
 }
 
 function weightOf(seen: SeenInGroup | null): SeenWeight | null {
-  return seen === null ? null : { calls: seen.decisions, usage: seen };
+  return seen && { calls: seen.decisions, usage: seen };
 }
 
 function rankOf({ kinds, base, head }: GroupTally): number {
@@ -97,7 +112,8 @@ function rankOf({ kinds, base, head }: GroupTally): number {
   return Math.min(...kinds.map((kind) => CHANGES[kind].rank));
 }
 
-function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
+function groupReport({ key, group, seen }: Entry, context: ComparisonContext): ChangeGroup {
+  const { decisions, ...usage } = seen ?? NOT_SEEN;
   const { kinds, classes, shapes, example } = group;
   const conditions = conditionsOf(group, context);
   return {
@@ -113,7 +129,8 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
     example,
     explain: context.explain(example),
     location: locationOf(group, context),
-    ...seenOf(key, context),
+    seen: context.seenInGroup && decisions,
+    seen_usage: seen && usage,
     ...plainOf(group, conditions),
   };
 }
@@ -163,17 +180,6 @@ function membersOf({
       members: byWorkspace,
     }),
   };
-}
-
-function seenOf(
-  key: string,
-  { seenInGroup }: ComparisonContext,
-): Pick<ChangeGroup, "seen" | "seen_usage"> {
-  if (seenInGroup === null) return { seen: null, seen_usage: null };
-  const found = seenInGroup(key);
-  if (found === null) return { seen: 0, seen_usage: null };
-  const { decisions, ...usage } = found;
-  return { seen: decisions, seen_usage: usage };
 }
 
 function resultReport(
@@ -349,14 +355,7 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
     ["allow_fallbacks", preferences.allowFallbacks.map(String)],
     ["data_collection", preferences.dataCollection],
     ["zdr", preferences.zdr.map(String)],
-    [
-      "dimensions",
-      [
-        ...new Set(
-          own.flatMap(({ dimensions }) => dimensions.map((length) => String(length ?? "none"))),
-        ),
-      ],
-    ],
+    ["dimensions", distinct(({ dimensions }) => dimensions.map((length) => length ?? "none"))],
     ...perScalar((member, { name }) => [name, distinct((operation) => operation[member])] as const),
     ["environment", universe.environments],
     ["workload", universe.workloads],
@@ -364,4 +363,82 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
     ["budget", universe.budgets],
     ["time", times.map(({ day, hour }) => `${day} ${hour}`)],
   ]);
+}
+
+/** Paths of one side that the other does not have, by whatever route. @param side of the paths. */
+function dataPathsWithout(
+  paths: PathTallies,
+  others: PathTallies,
+  side: SideName,
+  context: ComparisonContext,
+): readonly DataPath[] {
+  return inOrder(paths).flatMap(([key, path]) =>
+    others.has(key)
+      ? []
+      : [
+          {
+            operation: path.operation,
+            routes: [...path.routes.keys()].toSorted(),
+            ...reached(path, side, context),
+          },
+        ],
+  );
+}
+
+/** By route: also where another route of the workspace leads there in base. */
+function newRoutePaths(
+  { headPaths, basePaths }: ComparisonTally,
+  context: ComparisonContext,
+): readonly RoutePath[] {
+  const found = inOrder(headPaths).flatMap(([key, path]) =>
+    [...path.routes].flatMap(([route, example]) =>
+      basePaths.get(key)?.routes.has(route) === true
+        ? []
+        : [{ ...path, route, order: example.order, routes: new Map([[route, example]]) }],
+    ),
+  );
+  const byEnd = Map.groupBy(found, ({ route, workspace, provider, region, host }) =>
+    [route, workspace, provider, region, host].join("\n"),
+  );
+  return inOrder(byEnd).flatMap(([, same]) =>
+    same
+      .toSorted((left, right) => left.order - right.order)
+      .slice(0, 1)
+      .map((path) => ({
+        route: path.route,
+        operations: OPERATIONS.filter((operation) =>
+          same.some((one) => one.operation === operation),
+        ),
+        ...reached(path, "head", context),
+      })),
+  );
+}
+
+function inOrder<Value>(rows: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] {
+  return [...rows].toSorted(([left], [right]) => (left < right ? -1 : 1));
+}
+
+/** Where a path leads, with its first example. */
+function reached(
+  path: PathTally,
+  side: SideName,
+  { locations, hostOf, explain }: ComparisonContext,
+) {
+  const { workspace, provider, region, host } = path;
+  const example = firstExample(path);
+  const other = hostOf[OTHER_SIDE[side]](provider);
+  const moved = other !== "" && other !== host;
+  const location = moved
+    ? locations[side].providerAddress(provider)
+    : locations[side].route(example.model);
+  return {
+    workspace,
+    provider,
+    region,
+    host,
+    other_host: moved ? other : null,
+    location: location && { ...location, side },
+    example,
+    explain: explain(example),
+  };
 }

@@ -62,7 +62,7 @@ export function modelOf(report: SimulationReport) {
     causes,
     /** Causes that change more than text or the order of a list. */
     changing: causes.filter((cause) => !isWithoutEffect(cause)),
-    assertions: assertions === null ? null : assertionsOf(assertions, complete),
+    assertions: assertions && assertionsOf(assertions, complete),
     /** Changes that only promotion makes. */
     difference: promotedDifference(report),
     /** `null` where some request is treated differently. */

@@ -76,7 +76,7 @@ function notice({
     title: printable(title),
     message: printableLines(message),
     alone: printableLines(alone),
-    suppression: suppression === null ? null : printable(suppression),
+    suppression: suppression && printable(suppression),
   };
   return shown;
 }

@@ -1,4 +1,4 @@
-import { amountText, printable, printableLines } from "../../terminal/printing.ts";
+import { amountText, jsonText, printable, printableLines } from "../../terminal/printing.ts";
 import { type AnnotationLevel, formatAnnotation } from "../../terminal/report.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { identityOf, type Notice, noticesOf } from "./notices.ts";
@@ -11,12 +11,11 @@ const LONGEST_SUMMARY = 450;
 const LONGEST_DETAILS = 2_000;
 
 /** Severity of a finding in GitLab and in Bitbucket. */
-const SEVERITIES: Readonly<Record<AnnotationLevel, readonly [gitlab: string, bitbucket: string]>> =
-  {
-    error: ["critical", "HIGH"],
-    warning: ["major", "MEDIUM"],
-    notice: ["info", "LOW"],
-  };
+const SEVERITIES = {
+  error: { gitlab: "critical", bitbucket: "HIGH" },
+  warning: { gitlab: "major", bitbucket: "MEDIUM" },
+  notice: { gitlab: "info", bitbucket: "LOW" },
+} as const;
 
 /**
  * A report of Bitbucket Cloud's API (`PUT …/commit/{commit}/reports/{id}`), and beside it the
@@ -41,7 +40,7 @@ export function formatBitbucket(model: ReportModel, context: FormatContext): str
     ],
   };
   const annotations = noticesOf(model).flatMap(annotationOf).slice(0, MOST_ANNOTATIONS);
-  return `${JSON.stringify({ report, annotations }, null, 2)}\n`;
+  return jsonText({ report, annotations });
 }
 
 function annotationOf(notice: Notice): readonly object[] {
@@ -55,7 +54,7 @@ function annotationOf(notice: Notice): readonly object[] {
       details: cut(alone, LONGEST_DETAILS),
       path: printable(location.file),
       line: location.line,
-      severity: SEVERITIES[level][1],
+      severity: SEVERITIES[level].bitbucket,
     },
   ];
 }
@@ -76,8 +75,7 @@ const ANYWHERE = { file: "routes.yaml", line: 1 };
  * changed file is shown beside the change.
  */
 export function formatGitlab(model: ReportModel): string {
-  const issues = noticesOf(model).flatMap(issueOf);
-  return `${JSON.stringify(issues, null, 2)}\n`;
+  return jsonText(noticesOf(model).flatMap(issueOf));
 }
 
 function issueOf(notice: Notice): readonly object[] {
@@ -90,7 +88,7 @@ function issueOf(notice: Notice): readonly object[] {
       check_name: `signalbox/${rule}`,
       // GitLab recognises by it whether a finding is new.
       fingerprint: identityOf(notice),
-      severity: SEVERITIES[level][0],
+      severity: SEVERITIES[level].gitlab,
       location: { path: printable(location.file), lines: { begin: location.line } },
     },
   ];

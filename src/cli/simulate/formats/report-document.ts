@@ -132,8 +132,8 @@ function openingOf({
     },
     ...decide.map((question) => ({ text: [strong("Decide:"), " ", quoted(question)] })),
     ...(explain === null ? [] : [{ command: explain }]),
-    { text: more === "" ? null : `Below: ${more}.` },
-    { text: counts === "" ? null : `Facts: ${counts}.` },
+    { text: more && `Below: ${more}.` },
+    { text: counts && `Facts: ${counts}.` },
   ];
 }
 

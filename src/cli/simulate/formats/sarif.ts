@@ -1,7 +1,6 @@
 import { CHANGE_KINDS } from "../../../simulate/change-kind.ts";
 import {
   formatSarifLog,
-  type AnnotationLevel,
   type SarifLevel,
   type SarifResult,
   type SarifRule,
@@ -11,11 +10,7 @@ import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
 import { LATENT_SENTENCE } from "./wording/latent.ts";
 import { changeWording } from "./wording/comparison.ts";
 
-const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = {
-  error: "error",
-  warning: "warning",
-  notice: "note",
-};
+const LEVELS = { error: "error", warning: "warning", notice: "note" } as const;
 
 const RULES: readonly SarifRule[] = [
   rule(

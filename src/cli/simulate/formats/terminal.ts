@@ -89,7 +89,7 @@ function headLines({ verdict, tone, headline, location: where, facts }: Screen):
       0,
       span(padded(`${verdict}  `, TAGS), TONE_STYLES[tone], "bold"),
       span(headline, "bold"),
-      span(where === "" ? "" : `   ${where}`, "dim"),
+      span(where && `   ${where}`, "dim"),
     ),
     line(0, span(facts.join("   "))),
   ];
@@ -110,9 +110,9 @@ function rowLines(
   const first = line(
     0,
     span(padded(tag, TAGS), TONE_STYLES[tone], "bold"),
-    span(who === "" ? "" : `${padded(who, columns)}  `, "bold"),
+    span(who && `${padded(who, columns)}  `, "bold"),
     span(text),
-    span(right === "" ? "" : `   ${right}`, "dim"),
+    span(right && `   ${right}`, "dim"),
   );
   const hang = TAGS + (who === "" || tag === "FAILS" ? 0 : columns + 2);
   return [{ ...first, hang }];

@@ -39,7 +39,7 @@ export function figureMarkup({ workspaces, route, before, after, text }: Figure)
   </figure>`;
 }
 
-const SIGNS: Readonly<Record<FigureEnd["mark"], string>> = { same: "", gained: "+ ", lost: "− " };
+const SIGNS = { same: "", gained: "+ ", lost: "− " } as const;
 
 function endMarkup(x: number, index: number, { text, mark }: FigureEnd, middle: number): Markup {
   const y = TOP + index * ROW;

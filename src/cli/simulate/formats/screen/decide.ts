@@ -53,8 +53,7 @@ export function questionOf(
   const once = groups.length === 0 ? onceText(cause, report) : "";
   // Of plain requests first.
   const first = wider || (refused === "" ? fewer : "");
-  if (broken !== "")
-    return `${first === "" ? "" : `${first}, and `}shall ${broken} be refused${once}?`;
+  if (broken !== "") return `${first && `${first}, and `}shall ${broken} be refused${once}?`;
   if (first !== "") return `${first}${once}?`;
   if (moves.length > 0) return questionOfMove(cause, moves).replace(/(?<=.)$/, "?");
   const weaker = latentOf(cause, report).find(({ direction }) => direction === "weaker");

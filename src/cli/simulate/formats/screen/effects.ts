@@ -18,7 +18,6 @@ import {
 import { groupsOfCause, membersOf, withExample } from "../../../../simulate/report/cause-parts.ts";
 import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
-import type { Verdict } from "../../exit-code.ts";
 import {
   changeWording,
   type EffectTag,
@@ -91,16 +90,15 @@ interface Cell {
 type GateTest = (cell: Cell) => readonly string[];
 
 /** Of the values of `--fail-on`; assertions, coverage and settings are no change of a request. */
-export function gateTest(report: ReportModel, verdict: Verdict | null): GateTest {
-  const failing = failingGates(verdict);
+export function gateTest(
+  report: ReportModel,
+  failing: readonly string[],
+  promoting: boolean,
+): GateTest {
   return (cell) =>
-    cell.promoted && verdict?.promoting !== true
+    cell.promoted && !promoting
       ? []
       : failing.filter((gate) => cell.groups.some((group) => meets(gate, group, cell, report)));
-}
-
-export function failingGates(verdict: Verdict | null): readonly string[] {
-  return (verdict?.gates ?? []).flatMap(({ name, passed }) => (passed ? [] : [name]));
 }
 
 function meets(gate: string, group: ChangeGroup, cell: Cell, report: ReportModel): boolean {

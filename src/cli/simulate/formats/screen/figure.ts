@@ -4,14 +4,7 @@ import type { ReportModel } from "../model.ts";
 import { effectsOf } from "./effects.ts";
 
 /** The requests of an effect: who sends them, the route, and the endpoints before and after. */
-export interface Figure {
-  readonly workspaces: readonly string[];
-  readonly route: string;
-  readonly before: readonly FigureEnd[];
-  readonly after: readonly FigureEnd[];
-  /** The same as a sentence. */
-  readonly text: string;
-}
+export type Figure = ReturnType<typeof figuresOf>[number];
 
 export interface FigureEnd {
   readonly text: string;
@@ -23,7 +16,7 @@ const MOST_CAUSES = 4;
 const MOST_EFFECTS = 3;
 
 /** Of the worst effects of each cause. */
-export function figuresOf(report: ReportModel): readonly Figure[] {
+export function figuresOf(report: ReportModel) {
   return report.causes.slice(0, MOST_CAUSES).flatMap((cause) =>
     effectsOf(cause, report)
       .effects.slice(0, MOST_EFFECTS)
@@ -32,6 +25,7 @@ export function figuresOf(report: ReportModel): readonly Figure[] {
         route: routes.join(", "),
         before: endsOf(group, "base"),
         after: endsOf(group, "head"),
+        /** The same as a sentence. */
         text: `${workspaces.join(", ")} asking ${routes.join(", ")}: before ${planText(group.base)}; after ${planText(group.head)}`,
       })),
   );

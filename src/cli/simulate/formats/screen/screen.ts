@@ -21,7 +21,6 @@ import { isOfRoute } from "./effect-text.ts";
 import { bySeen, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
 import {
   effectsOf,
-  failingGates,
   gateTest,
   isCounted,
   isSomeRefusal,
@@ -57,7 +56,7 @@ export interface ScreenRow {
 
 /** "BREAKS clinic: chat-eu refused": a row for formats without columns. */
 export function rowText({ tag, who, text }: ScreenRow): string {
-  return `${tag} ${who === "" ? "" : `${who}: `}${text}`;
+  return `${tag} ${who && `${who}: `}${text}`;
 }
 
 /** Headlines of more causes are cut too, and each row has its line. */
@@ -68,16 +67,17 @@ export type Screen = ReturnType<typeof screenOf>;
 /** The first screen, for a decision in thirty seconds; the same facts in every format for people. */
 export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatContext, "verdict">) {
   const { causes, changing, complete, unchanged } = report;
-  const gatesOf = gateTest(report, verdict);
+  const failing = (verdict?.gates ?? []).flatMap(({ name, passed }) => (passed ? [] : [name]));
+  const gatesOf = gateTest(report, failing, verdict?.promoting === true);
   const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report, gatesOf) }));
-  const found = shown.flatMap((one) => causeFacts(one, report, verdict));
+  const found = shown.flatMap((one) => causeFacts(one, report, failing));
   const facts = withFallbacks(
     [
       ...failedFacts(report),
       ...found,
       ...rowsOfChange(report).map(([tag, text]) => plainFact(tag, text)),
     ],
-    verdict,
+    failing,
   );
   const sorted = withoutRepetition(facts).toSorted(
     (left, right) =>
@@ -119,18 +119,13 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         : `${headlineOf(worst, report)}${outage}${others === 0 ? "" : `; and ${amountText(others, "more change")}`}`,
     location: worst === undefined ? "" : locationText(worst.entries[0]?.location ?? null),
     /** Sides, completeness, assertions, gates, evidence. */
-    facts: factsOf(report, verdict),
+    facts: factsOf(report, verdict, failing),
     /** Cause by cause: facts that meet a failing gate first, then by importance. */
     rows,
     /** Questions that have to be answered, one for each cause that raises one. */
     decide: [
-      ...new Set(
-        effectsInOrder.flatMap(({ cause, effects }) => {
-          const question = questionOf(cause, effects, report);
-          return question === "" ? [] : [question];
-        }),
-      ),
-    ],
+      ...new Set(effectsInOrder.map(({ cause, effects }) => questionOf(cause, effects, report))),
+    ].filter((question) => question !== ""),
     /** A command that explains the simplest affected request; `null` without one. */
     explain: simplest === undefined ? null : explainCommand(simplest.group.explain),
     /** Contents of the details. */
@@ -155,12 +150,11 @@ function rowsByCause(
 ): readonly ScreenRow[] {
   const byCause = Map.groupBy(sorted, ({ tag, cause }) => (tag === "FAILS" ? tag : (cause ?? tag)));
   return [...byCause].flatMap(([key, facts]) => {
-    const [headlines, others] = [true, false].map((isHeadline) =>
-      facts.filter(({ tag }) => (tag === "CHANGE") === isHeadline),
-    );
-    const shown = key === worst ? headlines?.filter(({ gates }) => gates.length > 0) : headlines;
+    const headlines = facts.filter(({ tag }) => tag === "CHANGE");
+    const others = facts.filter(({ tag }) => tag !== "CHANGE");
+    const shown = key === worst ? headlines.filter(({ gates }) => gates.length > 0) : headlines;
     const isApart = isLong || typeof key === "string";
-    return [...(shown ?? []), ...(others ?? [])].map((row, index) => ({
+    return [...shown, ...others].map((row, index) => ({
       ...row,
       kept: row.kept || row.gates.length > 0 || (!isApart && index === 0),
       location: isApart || (index === 0 && key !== worst) ? row.location : "",
@@ -197,9 +191,11 @@ function plainFact(
   };
 }
 
-function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[] {
-  const { base, head, complete, assertions, evidence } = report;
-  const failing = failingGates(verdict);
+function factsOf(
+  { base, head, complete, assertions, evidence }: ReportModel,
+  verdict: Verdict | null,
+  failing: readonly string[],
+): readonly string[] {
   return [
     `${nameOf(base)} → ${nameOf(head)}`,
     complete ? "complete" : "NOT COMPLETE",
@@ -273,7 +269,7 @@ type ShownCause = { readonly cause: CauseReport } & ReturnType<typeof effectsOf>
 function causeFacts(
   { cause, effects, priced }: ShownCause,
   report: ReportModel,
-  verdict: Verdict | null,
+  failing: readonly string[],
 ): readonly ScreenRow[] {
   const { changing } = report;
   const isSingle = changing.length === 1;
@@ -284,7 +280,10 @@ function causeFacts(
       plainFact("SAME", sameText(entry), { location: locationText(entry.location) }),
     );
   }
-  const gates = settingGates(cause, report, verdict);
+  const gates = settingGates(cause, report, failing);
+  const latentGates = failing.filter(
+    (gate) => gate === "more_permissive" || gate === "weaker_obligation",
+  );
   const priceText = priced.length === 0 ? "" : pricedText(priced, report);
   // The row of an endpoint that a route gains has all of its headline.
   const isDescribed =
@@ -299,7 +298,7 @@ function causeFacts(
   return [
     ...effects.map((effect) => ({ ...effectFact(effect, cause, report), ...origin })),
     ...rowsOfCause(cause, report, isSingle).map(([tag, text]) =>
-      plainFact(tag, text, { ...origin, gates: tag === "LATENT" ? latentGates(verdict) : [] }),
+      plainFact(tag, text, { ...origin, gates: tag === "LATENT" ? latentGates : [] }),
     ),
     ...(isApart && priceText !== "" ? [plainFact("NOTE", priceText, origin)] : []),
     ...(isDescribed
@@ -318,23 +317,20 @@ function causeFacts(
 function settingGates(
   { entries }: CauseReport,
   { changed_settings: settings }: ReportModel,
-  verdict: Verdict | null,
+  failing: readonly string[],
 ): readonly string[] {
   const met = entries.flatMap((entry) => settingsOf(entry, settings).map(({ gate }) => gate));
-  return failingGates(verdict).filter((gate) => met.some((one) => one === gate));
-}
-
-function latentGates(verdict: Verdict | null): readonly string[] {
-  return failingGates(verdict).filter(
-    (gate) => gate === "more_permissive" || gate === "weaker_obligation",
-  );
+  return failing.filter((gate) => met.some((one) => one === gate));
 }
 
 /** A failing gate that no fact meets has a fact of its own. */
-function withFallbacks(facts: readonly ScreenRow[], verdict: Verdict | null): readonly ScreenRow[] {
+function withFallbacks(
+  facts: readonly ScreenRow[],
+  failing: readonly string[],
+): readonly ScreenRow[] {
   const met = new Set(facts.flatMap(({ gates }) => gates));
   // Notices have what is missing of an incomplete run.
-  const left = failingGates(verdict).filter((gate) => !met.has(gate) && gate !== "complete");
+  const left = failing.filter((gate) => !met.has(gate) && gate !== "complete");
   return [
     ...facts,
     ...left.map((gate) =>

@@ -8,14 +8,9 @@ import {
   quoted,
   type Section,
   strong,
-  type Tone,
 } from "../../../document/document.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-import type {
-  AssertionResult,
-  EvidenceReport,
-  SettingChange,
-} from "../../../../simulate/report/report.ts";
+import type { EvidenceReport } from "../../../../simulate/report/report.ts";
 import {
   amountText,
   capitalised,
@@ -27,7 +22,6 @@ import {
 } from "../../../terminal/printing.ts";
 import {
   type AssertionModel,
-  type CoverageModel,
   evidenceCautions,
   NOT_JUDGED,
   type ReportModel,
@@ -40,11 +34,7 @@ import { LATENT_SENTENCE, LATENT_TITLE, latentLimits, latentText } from "../word
 import { sampleText } from "../wording/results.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 
-const STATUS_TONES: Readonly<Record<AssertionResult["status"], Tone>> = {
-  FAIL: "stop",
-  WAIVED: "narrow",
-  PASS: "good",
-};
+const STATUS_TONES = { FAIL: "stop", WAIVED: "narrow", PASS: "good" } as const;
 
 export function assertionsSection({ assertions, complete }: ReportModel): Section {
   const title = "Assertions";
@@ -108,12 +98,12 @@ function assertionItem(result: AssertionModel): Item {
   };
 }
 
-const JUDGEMENT_TONES: Readonly<Record<CoverageModel["judgement"], Tone>> = {
+const JUDGEMENT_TONES = {
   FAIL: "stop",
   PASS: "good",
   "not gated": "quiet",
   "not judged": "narrow",
-};
+} as const;
 
 /** Behind `--all` where no gate fails. */
 export function coverageSection({ assertions, complete }: ReportModel): Section | null {
@@ -203,16 +193,14 @@ export function settingsSection({ changed_settings: changes }: ReportModel): Sec
     blocks: [
       {
         noun: "setting",
-        items: sorted.map((change) => {
-          const { mark, path, values, note } = settingText(change);
+        items: sorted.map(({ path, before, after, effect, gate, location }): Item => {
+          const values = shortened(before ?? "not set", after ?? "not set").join(" → ");
+          const why = effect === "decides" ? "" : SETTING_EFFECTS[effect].sentence;
+          const note = joinTexts([why, gate ?? ""], "; ");
           return {
-            mark,
-            cells: [
-              name(path),
-              [quoted(values), note === "" ? null : `: ${note}`],
-              at(change.location),
-            ],
-            kept: change.gate !== null,
+            mark: before === null ? "+" : after === null ? "-" : "~",
+            cells: [name(path), [quoted(values), note && `: ${note}`], at(location)],
+            kept: gate !== null,
           };
         }),
       },
@@ -351,28 +339,6 @@ function seenBlocks(
  */
 const LONGEST_VALUE = 90;
 const CONTEXT = 24;
-
-/** A setting that differs, in parts. */
-interface SettingText {
-  readonly mark: "+" | "-" | "~";
-  readonly path: string;
-  /** `https://a.example/v1 → https://b.example/v1` */
-  readonly values: string;
-  /** Why no class shows it, or which gate it meets; empty where it decides. */
-  readonly note: string;
-}
-
-function settingText(change: SettingChange): SettingText {
-  const { path, before, after, effect, gate } = change;
-  const [was, is] = shortened(before ?? "not set", after ?? "not set");
-  const notes = [effect === "decides" ? "" : SETTING_EFFECTS[effect].sentence, gate ?? ""];
-  return {
-    mark: before === null ? "+" : after === null ? "-" : "~",
-    path,
-    values: `${was} → ${is}`,
-    note: joinTexts(notes, "; "),
-  };
-}
 
 /** Without what is the same on both sides, so that the difference of long values is seen. */
 function shortened(before: string, after: string): readonly [string, string] {

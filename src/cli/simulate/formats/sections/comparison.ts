@@ -30,10 +30,7 @@ import { effectsOf } from "../screen/effects.ts";
 import { changeWording, titleOf, worstChange } from "../wording/comparison.ts";
 import { compareResults, sampleText } from "../wording/results.ts";
 
-export const VIEW_LABELS: Readonly<Record<View, string>> = {
-  declared: "As declared",
-  promoted: "As if promoted",
-};
+export const VIEW_LABELS = { declared: "As declared", promoted: "As if promoted" } as const;
 
 /** Both views; one of them where they are the same. */
 export function comparisonSections(report: ReportModel): readonly Section[] {

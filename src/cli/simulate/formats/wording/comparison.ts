@@ -11,7 +11,7 @@ import type {
 import { promotedGroups } from "../../../../simulate/report/cause-parts.ts";
 import type { View } from "../../../../simulate/sample-request.ts";
 import { type ChangeKind, CHANGES } from "../../../../simulate/change-kind.ts";
-import { type Mark, names, type Text, type Tone } from "../../../document/document.ts";
+import { type Mark, names, type Text } from "../../../document/document.ts";
 import {
   amountText,
   capitalised,
@@ -251,7 +251,7 @@ function differencesText({
 
 /** "~ eu-residency: enforced, text changed (3b1c9a0e77d2 → 88f0aa12c3d4)". */
 export function policyLine({ mark, id, what, digests }: PolicyDifference): string {
-  return `${mark} ${id}: ${what}${digests === "" ? "" : ` (${digests})`}`;
+  return `${mark} ${id}: ${what}${digests && ` (${digests})`}`;
 }
 
 /**
@@ -317,13 +317,7 @@ export function titleOf(kinds: readonly ChangeKind[]): string {
     .join(", ");
 }
 
-interface AccessWording {
-  readonly title: string;
-  readonly sentence: string;
-  readonly tone: Tone;
-}
-
-export const ACCESS_WORDING: Readonly<Record<ComparisonReport["access"], AccessWording>> = {
+export const ACCESS_WORDING = {
   equivalent: {
     title: "equivalent",
     sentence: "No request gains or loses an endpoint.",
@@ -344,7 +338,7 @@ export const ACCESS_WORDING: Readonly<Record<ComparisonReport["access"], AccessW
     sentence: "Head allows something that base does not, and the other way round.",
     tone: "widen",
   },
-};
+} as const;
 
 /** "policy without effect", "fallback edges": an enum value of the report as a reader sees it. */
 export function valueText(value: UnusedFinding["kind"] | CoverageResult["what"]): string {
