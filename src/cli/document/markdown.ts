@@ -15,7 +15,7 @@ import {
   type Tone,
 } from "./document.ts";
 import { withEntities } from "./html.ts";
-import { amountText, listText, numberText, printable } from "../terminal/printing.ts";
+import { amountText, listText, printable } from "../terminal/printing.ts";
 
 /** Longer names are cut: they would take the space of the comment. */
 const LONGEST = 160;
