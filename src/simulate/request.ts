@@ -1,4 +1,4 @@
-import type { Assertions } from "./assertions/assertion.ts";
+import type { Assertions } from "./assertions/schema.ts";
 import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";

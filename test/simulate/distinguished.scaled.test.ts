@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Source } from "../../src/canon/diagnostic.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import type { Assertion, Demand } from "../../src/simulate/assertions/assertion.ts";
+import type { Assertion, Demand } from "../../src/simulate/assertions/schema.ts";
 import type { Universe } from "../../src/simulate/space/universe.ts";
 import { policySource } from "../policy/samples.ts";
 import { fewOrMany } from "../support/long.ts";

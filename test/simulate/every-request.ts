@@ -2,7 +2,7 @@ import { MODEL_OPERATION_OF } from "../../src/canon/operation.ts";
 import type { PolicyIdentity, PolicySet } from "../../src/canon/policy.ts";
 import type { ProviderPreferences } from "../../src/canon/request.ts";
 import type { EndpointRow, RoutingTable } from "../../src/canon/table.ts";
-import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
+import type { Assertion } from "../../src/simulate/assertions/schema.ts";
 import { requestedRoute } from "../../src/decide/decide.ts";
 import { initialMode, policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";

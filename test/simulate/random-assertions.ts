@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Assertion, Demand } from "../../src/simulate/assertions/assertion.ts";
+import type { Assertion, Demand } from "../../src/simulate/assertions/schema.ts";
 import type { RequestSelector } from "../../src/simulate/assertions/schema.ts";
 
 const some = <Value>(values: readonly Value[]): fc.Arbitrary<readonly Value[]> =>

@@ -1,7 +1,7 @@
 import type { Source } from "../../src/canon/diagnostic.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
-import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
+import type { Assertion } from "../../src/simulate/assertions/schema.ts";
 import type { ChangeGroup, SimulationReport } from "../../src/simulate/report/report.ts";
 import type { Side, SimulationRequest, SimulationWatch } from "../../src/simulate/request.ts";
 import { runSimulation } from "../../src/simulate/run-simulation.ts";

@@ -4,16 +4,16 @@ import type { Path } from "../../compile/authored/tree.ts";
 import type { ReportOf } from "../../compile/findings/findings.ts";
 import { quote, suggest } from "../../compile/authored/literal-secrets.ts";
 import type { OfSides } from "../sample-request.ts";
-import type {
-  CaseRequest,
-  DenialSelector,
-  EndpointSelector,
-  RequestSelector,
-  CaseExpectation,
+import {
+  type CaseRequest,
+  type DenialSelector,
+  type EndpointSelector,
+  type RequestSelector,
+  type CaseExpectation,
+  type AssertionSide,
 } from "./schema.ts";
 import type { AssertionCode } from "./codes.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { AssertionSide } from "./assertion.ts";
 import { rowOf } from "../table-rows.ts";
 import { NAMES } from "../space/universe.ts";
 

@@ -20,10 +20,6 @@ import {
   type Assertions,
   type Demand,
   type SampleCase,
-} from "./assertion.ts";
-import { nameCheck } from "./check-names.ts";
-import { AssertionFindings, type AssertionCode } from "./codes.ts";
-import {
   type CaseRequest,
   ASSERTIONS_SCHEMA,
   type AuthoredAssertion,
@@ -31,6 +27,8 @@ import {
   type AuthoredCase,
   type CaseExpectation,
 } from "./schema.ts";
+import { nameCheck } from "./check-names.ts";
+import { AssertionFindings, type AssertionCode } from "./codes.ts";
 import type { SourceLocation } from "../report/report.ts";
 import type { OfSides, SampleRequest } from "../sample-request.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";

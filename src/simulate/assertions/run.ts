@@ -20,16 +20,14 @@ import {
   type CoverageMeasure,
   type Demand,
   lastMoment,
-} from "./assertion.ts";
+  type CaseExpectation,
+  type DecisionCondition,
+  type DecisionDemand,
+  type DenialSelector,
+  type EndpointSelector,
+} from "./schema.ts";
 import { endpointTest, requestTest } from "./select.ts";
 import { type Destinations, destinationsOf } from "../compare/change-kinds.ts";
-import type {
-  CaseExpectation,
-  DecisionCondition,
-  DecisionDemand,
-  DenialSelector,
-  EndpointSelector,
-} from "./schema.ts";
 import type { AssertionResult, AssertionsReport, CoverageResult } from "../report/report.ts";
 
 /** The count of one assertion so far. */

@@ -8,15 +8,16 @@ import {
   type Schema,
   text,
 } from "../../compile/authored/schema.ts";
-import { CHANGE_KINDS } from "../change-kind.ts";
-import { VIEWS } from "../sample-request.ts";
+import { CHANGE_KINDS, type ChangeKind } from "../change-kind.ts";
+import { type SampleRequest, type View, VIEWS } from "../sample-request.ts";
 import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyContract } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { OWNER_PATTERN, RETENTIONS } from "../../canon/table.ts";
+import { OWNER_PATTERN, RETENTIONS, type RoutingTable } from "../../canon/table.ts";
+import type { SourceLocation } from "../report/report.ts";
 
 const nameSchema = text("^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$", "a name as routes.yaml has it");
 
@@ -412,11 +413,108 @@ export type DecisionCondition = OfKind<"implies">["if"];
  * `some_place` or `primary`.
  */
 export type DecisionDemand = OfKind<"implies">["then"];
-export type Waiver = Authored<typeof waiver>;
+type Waiver = Authored<typeof waiver>;
 
 /** The file as its schema has it. */
 export interface AuthoredAssertions {
   readonly version: 1;
   readonly assertions: readonly AuthoredAssertion[];
   readonly coverage?: Authored<typeof coverage>;
+}
+
+/** The table and contracts in which names of an assertions file are looked up. */
+export interface AssertionSide {
+  readonly table: RoutingTable;
+  /**
+   * `null`: unknown; names of policies, constraints and reasons are then not checked.
+   */
+  readonly contracts: readonly PolicyContract[] | null;
+}
+
+export interface SampleCase {
+  readonly name: string;
+  readonly sample: SampleRequest;
+  readonly expect: CaseExpectation;
+}
+
+interface ForClasses {
+  readonly for: RequestSelector;
+  readonly except: RequestSelector | null;
+}
+
+/** The demand of an assertion on its classes or requests. */
+export type Demand =
+  | ({ readonly kind: "no_new_access"; readonly to: EndpointSelector } & ForClasses)
+  | ({ readonly kind: "access_not_granted"; readonly to: EndpointSelector } & ForClasses)
+  | ({ readonly kind: "always_routable"; readonly min_places: number } & ForClasses)
+  | ({
+      readonly kind: "implies";
+      readonly if: DecisionCondition;
+      readonly then: DecisionDemand;
+    } & ForClasses)
+  | ({ readonly kind: "equivalent"; readonly ignoring: readonly ChangeKind[] } & ForClasses)
+  | { readonly kind: "cases"; readonly cases: readonly SampleCase[] };
+
+/**
+ * One assertion of the file, with its defaults written out. Plain data: it can be sent to another
+ * thread.
+ */
+export type Assertion = Demand & {
+  readonly id: string;
+  readonly title: string;
+  readonly view: View | "both";
+  readonly waiver: Waiver | null;
+  /**
+   * Whether it may select no request at all. Otherwise that is a failure: a typo must not read as a
+   * pass.
+   */
+  readonly may_be_empty: boolean;
+  readonly location: SourceLocation;
+};
+
+/** An assertion about classes of requests; cases are decided one by one. */
+export type ClassAssertion = Exclude<Assertion, { readonly kind: "cases" }>;
+
+/** Measures of coverage. */
+export const COVERAGE_MEASURES = ["constraints", "reasons", "routes", "fallback_edges"] as const;
+export type CoverageMeasure = (typeof COVERAGE_MEASURES)[number];
+
+interface CoverageGate {
+  readonly what: CoverageMeasure;
+  /** Per cent, 0 to 100. */
+  readonly required: number;
+  readonly location: SourceLocation;
+}
+
+export interface CoverageDemand {
+  readonly gates: readonly CoverageGate[];
+  /**
+   * Subjects that do not count, such as `eu-residency/processed_in_eu` and `chat-large → gpt-5-eu`.
+   */
+  readonly except: readonly string[];
+}
+
+/** The content of `policies/assertions.yaml`. */
+export interface Assertions {
+  /** In the order of the file. */
+  readonly assertions: readonly Assertion[];
+  readonly coverage: CoverageDemand;
+}
+
+/**
+ * End of a day (UTC), milliseconds since the epoch; `null` for a day that does not exist.
+ */
+export function lastMoment(day: string): number | null {
+  const midnight = Date.parse(`${day}T00:00:00.000Z`);
+  // `2026-02-30` would be read as the second of March by some engines.
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== day) return null;
+  return midnight + 86_400_000;
+}
+
+/**
+ * Whether assertions of a kind hold wherever a request has the same result on both sides; they may
+ * have names of base alone.
+ */
+export function comparesSides(kindName: Demand["kind"]): boolean {
+  return kindName === "no_new_access" || kindName === "equivalent";
 }

@@ -10,8 +10,12 @@ import {
   type SampleRequest,
 } from "../sample-request.ts";
 import type { Aspect } from "../space/approval-walk.ts";
-import type { ClassAssertion } from "./assertion.ts";
-import type { EndpointSelector, RequestSelector, SetCondition } from "./schema.ts";
+import {
+  type ClassAssertion,
+  type EndpointSelector,
+  type RequestSelector,
+  type SetCondition,
+} from "./schema.ts";
 import { routeName, rowOf } from "../table-rows.ts";
 
 type Selection = Pick<ClassAssertion, "for" | "except">;

@@ -1,10 +1,12 @@
-import type { Assertion, Demand, SampleCase } from "./assertion.ts";
-import type {
-  RequestSelector,
-  SetCondition,
-  CaseExpectation,
-  DecisionCondition,
-  DecisionDemand,
+import {
+  type Assertion,
+  type Demand,
+  type SampleCase,
+  type RequestSelector,
+  type SetCondition,
+  type CaseExpectation,
+  type DecisionCondition,
+  type DecisionDemand,
 } from "./schema.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import { conditionsOf, isList } from "./select.ts";

@@ -18,7 +18,7 @@ import { type AssertionReader, type Job, jobSpace } from "../space/job-space.ts"
 import { distinctionReader } from "../space/readers.ts";
 import { planSpace } from "../space/job-space.ts";
 import type { CompiledSides } from "../side-contents.ts";
-import { type Assertion, comparesSides } from "../assertions/assertion.ts";
+import { type Assertion, comparesSides } from "../assertions/schema.ts";
 import { concernTest, distinctionsOf, selectionAspects } from "../assertions/select.ts";
 
 /** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */

@@ -30,7 +30,7 @@ import { rowOf } from "../table-rows.ts";
 import type { OfSides } from "../sample-request.ts";
 import { textDigest } from "../text-digest.ts";
 import { coversClaims, type WorkloadRule } from "../../canon/workload-identity.ts";
-import type { Assertion, Assertions } from "../assertions/assertion.ts";
+import type { Assertion, Assertions } from "../assertions/schema.ts";
 import { nameKind } from "../assertions/check-names.ts";
 import { loosenedMembers } from "../assertions/strictness.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { questionOf } from "../../../src/cli/simulate/formats/screen/decide.ts";
+import { questionOf } from "../../../src/cli/simulate/formats/screen/headline.ts";
 import type { Effect } from "../../../src/cli/simulate/formats/screen/effects.ts";
 import type {
   CandidateReport,

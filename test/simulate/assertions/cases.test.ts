@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
+import type { Assertion } from "../../../src/simulate/assertions/schema.ts";
 import { judgeCases, assertionResults } from "../../../src/simulate/assertions/run.ts";
 import type { Outcome } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "./samples.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { PolicyContract } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
-import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/assertion.ts";
+import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/schema.ts";
 import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/parse.ts";
 import { runAssertions } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/run.ts";

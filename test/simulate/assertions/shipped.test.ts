@@ -11,7 +11,7 @@ import { decide } from "../../../src/decide/decide.ts";
 import { compilePolicies } from "../../../src/policy/compile-policies.ts";
 import { policyData } from "../../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
-import type { Assertions } from "../../../src/simulate/assertions/assertion.ts";
+import type { Assertions } from "../../../src/simulate/assertions/schema.ts";
 import { judgeCases, assertionResults } from "../../../src/simulate/assertions/run.ts";
 import { parseAssertions } from "../../../src/simulate/assertions/parse.ts";
 import { runAssertions } from "../../../src/simulate/assertions/run.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
+import type { Assertion } from "../../../src/simulate/assertions/schema.ts";
 import { judgeOf, type ClassDemand } from "../../../src/simulate/assertions/run.ts";
 import { requestTest } from "../../../src/simulate/assertions/select.ts";
 import { loosenedMembers } from "../../../src/simulate/assertions/strictness.ts";

@@ -6,7 +6,7 @@ import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { compiledSides } from "../../../src/simulate/side-contents.ts";
 import { sideViews } from "../../../src/simulate/views.ts";
-import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
+import type { Assertion } from "../../../src/simulate/assertions/schema.ts";
 import { fixtureWith, type Edit } from "../causes/fixture.ts";
 import { simulate, withAssertions } from "../small-sides.ts";
 

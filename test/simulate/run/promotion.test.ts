@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import { removalDigest } from "../../../src/lifecycle/lifecycle.ts";
-import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
+import type { Assertion } from "../../../src/simulate/assertions/schema.ts";
 import { policySource } from "../../policy/samples.ts";
 import { route, table } from "../../support/table.ts";
 import { shown, sideOf, simulate, withAssertions } from "../small-sides.ts";

@@ -16,7 +16,7 @@ import {
 import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
-import { questionOf } from "./decide.ts";
+import { questionOf, headlineOf, isAfterPromotion, locationText } from "./headline.ts";
 import { isOfRoute } from "./effect-text.ts";
 import { bySeen, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
 import {
@@ -29,7 +29,6 @@ import {
   type Effect,
 } from "./effects.ts";
 import { ROW_KINDS, type ScreenTag } from "../wording/comparison.ts";
-import { headlineOf, isAfterPromotion, locationText } from "./headline.ts";
 import { pricedText, rowsOfCause, rowsOfChange, sameText } from "./cause-rows.ts";
 
 /** One fact of the first screen. */
