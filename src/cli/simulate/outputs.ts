@@ -49,22 +49,19 @@ export async function writeOutputs(
   const context = { reportDigest, verdict, all };
   for (const { format, file } of outputs) {
     const render: FormatReport = FORMATS[format];
+    const isTerminal = file === null && io.terminal === true;
+    const text = render(report, {
+      ...context,
+      colour: isTerminal && wantsColour(io),
+      width: isTerminal ? (io.columns ?? USUAL_WIDTH) : USUAL_WIDTH,
+    });
     if (file === null) {
-      const width = io.terminal === true ? (io.columns ?? USUAL_WIDTH) : USUAL_WIDTH;
-      io.stdout(render(report, { ...context, colour: wantsColour(io), width }));
+      io.stdout(text);
       continue;
     }
-    try {
-      await writeFile(
-        resolve(io.cwd, file),
-        render(report, { ...context, colour: false, width: USUAL_WIDTH }),
-      );
-    } catch (error) {
-      const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-      // Any other error is a bug of a format.
-      if (typeof code !== "string") throw error;
+    await writeFile(resolve(io.cwd, file), text).catch(({ code }: NodeJS.ErrnoException) => {
       throw notWritten(file, `cannot be written (${code}); check the folder and its permissions`);
-    }
+    });
   }
 }
 

@@ -1,5 +1,4 @@
 import { error, type CodeFacts } from "../../canon/diagnostic.ts";
-import { FindingsOf } from "../../compile/findings/findings.ts";
 import { TEXT_CODES } from "../../compile/findings/codes.ts";
 
 /**
@@ -43,11 +42,4 @@ export type AssertionCode = keyof typeof ASSERTION_CODES;
 
 export function isAssertionCode(code: string): code is AssertionCode {
   return Object.hasOwn(ASSERTION_CODES, code);
-}
-
-/** Findings in one assertions file. */
-export class AssertionFindings extends FindingsOf<AssertionCode> {
-  constructor(file: string) {
-    super(file, ASSERTION_CODES);
-  }
 }

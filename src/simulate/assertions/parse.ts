@@ -1,4 +1,4 @@
-import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
+import type { Source } from "../../canon/diagnostic.ts";
 import { ALWAYS_USED, type ProviderPreferences } from "../../canon/request.ts";
 import { normaliseText, readDocument } from "../../compile/authored/document.ts";
 import { quote, reportLiteralSecrets } from "../../compile/authored/literal-secrets.ts";
@@ -10,7 +10,7 @@ import {
   type ConfigNode,
   type Path,
 } from "../../compile/authored/tree.ts";
-import type { ReportOf } from "../../compile/findings/findings.ts";
+import { FindingsOf, type ReportOf } from "../../compile/findings/findings.ts";
 import {
   COVERAGE_MEASURES,
   comparesSides,
@@ -28,7 +28,7 @@ import {
   type CaseExpectation,
 } from "./schema.ts";
 import { nameCheck } from "./check-names.ts";
-import { AssertionFindings, type AssertionCode } from "./codes.ts";
+import { ASSERTION_CODES, type AssertionCode } from "./codes.ts";
 import type { SourceLocation } from "../report/report.ts";
 import type { OfSides, SampleRequest } from "../sample-request.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
@@ -145,13 +145,6 @@ function preferencesOf(request: CaseRequest): ProviderPreferences | null {
     : Object.fromEntries(given.map((member) => [member, request[member]]));
 }
 
-export interface ParsedAssertions {
-  /** `null` where the file has an error: none of it is then held against anything. */
-  readonly assertions: Assertions | null;
-  /** Sorted. */
-  readonly diagnostics: readonly Diagnostic<AssertionCode>[];
-}
-
 /** How the check of assertions is compiled. */
 export const ASSERTIONS_CHECK: ValidatorOptions = {
   schema: ASSERTIONS_SCHEMA,
@@ -166,9 +159,11 @@ const validator = new Validator<AuthoredAssertions>(() => ASSERTIONS_CHECK);
  * throw.
  *
  * @param sides where its names are looked up; the same side twice where nothing is compared.
+ * @returns the assertions, `null` where the file has an error: none of it is then held against
+ * anything; and the findings, sorted.
  */
-export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): ParsedAssertions {
-  const findings = new AssertionFindings(source.path);
+export function parseAssertions(source: Source, sides: OfSides<AssertionSide>) {
+  const findings = new FindingsOf(source.path, ASSERTION_CODES);
   const text = normaliseText(source.text);
   const tree = readDocument(text, findings);
   reportLiteralSecrets(text, tree, findings);
@@ -180,23 +175,16 @@ export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): 
   return { assertions, diagnostics: findings.list() };
 }
 
-/** The part of the file that fits the schema. */
-interface Shape {
-  readonly authored: AuthoredAssertions;
-  /**
-   * Rows that do not fit the schema, by index; an empty row replaces each, so that indices stay.
-   */
-  readonly wrong: ReadonlySet<number>;
-}
-
 /**
- * Rows that do not fit the schema are reported and left out, so that the names of the rest are
- * checked in the same run.
+ * The part of the file that fits the schema. Rows that do not are reported and left out, so that
+ * the names of the rest are checked in the same run.
+ *
+ * @returns `wrong`: the indices of those rows; a placeholder replaces each, so that indices stay.
  */
-function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null {
+function readShape(tree: ConfigNode, findings: FindingsOf<AssertionCode>) {
   const value: unknown = plainValue(tree);
-  if (validator.accepts(value)) return { authored: value, wrong: new Set() };
   const wrong = new Set<number>();
+  if (validator.accepts(value)) return { authored: value, wrong };
   let coverageFits = true;
   for (const error of validator.errors) {
     reportShapeError(error, tree, findings, COMPLAINTS);

@@ -57,14 +57,11 @@ interface AsOfNow {
    * The order in which a call would try the plan now; `null` where the table no longer has the
    * route.
    */
-  readonly arrangementOf: (decision: RouteDecision) => NowArranged | null;
-}
-
-/** A plan by current measurements of its endpoints. */
-interface NowArranged {
-  readonly order: readonly Candidate[];
-  /** `order` is one draw of several. */
-  readonly isByChance: boolean;
+  readonly arrangementOf: (decision: RouteDecision) => {
+    readonly order: readonly Candidate[];
+    /** `order` is one draw of several. */
+    readonly isByChance: boolean;
+  } | null;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { PolicyContract } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/schema.ts";
-import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/parse.ts";
+import { parseAssertions } from "../../../src/simulate/assertions/parse.ts";
 import { runAssertions } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/run.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
@@ -61,11 +61,7 @@ export function fileWith(lines: string): string {
   return `version: 1\nassertions:\n  - id: sample\n    title: Sample\n${indented.join("\n")}\n`;
 }
 
-export function parse(
-  text: string,
-  base: AssertionSide = SIDE,
-  head: AssertionSide = SIDE,
-): ParsedAssertions {
+export function parse(text: string, base: AssertionSide = SIDE, head: AssertionSide = SIDE) {
   return parseAssertions({ path: "policies/assertions.yaml", text }, { base, head });
 }
 

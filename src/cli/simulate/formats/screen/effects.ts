@@ -47,10 +47,8 @@ function tagOf(group: ChangeGroup, cause: CauseReport): EffectTag {
 /** Whether a provider may keep data longer than before, or train on it. */
 function isLooser({ path, before, after }: ChangedEntry): boolean {
   if (path.endsWith(".trains_on_data")) return after === "true";
-  const [was, is] = [before, after].map((text) => RETENTIONS.findIndex((each) => each === text));
-  return (
-    path.endsWith(".retention") && was !== undefined && is !== undefined && 0 <= was && was < is
-  );
+  const rank = (text: string | null) => RETENTIONS.findIndex((each) => each === text);
+  return path.endsWith(".retention") && rank(before) >= 0 && rank(before) < rank(after);
 }
 
 function processorOf({ endpoint, provider, region, host }: CandidateReport) {
@@ -206,8 +204,8 @@ function cellsOf(
 ): readonly Cell[] {
   const cells = new Map<string, Cell[]>();
   const all = groups.flatMap(({ group, promoted }) => {
-    const plain = group.plain_members === undefined ? group : plainPart(group);
-    return [group, ...(plain === group ? [] : [plain])].map((part) => ({ part, promoted }));
+    const parts = group.plain_members === undefined ? [group] : [group, plainPart(group)];
+    return parts.map((part) => ({ part, promoted }));
   });
   const byConditions = all.toSorted(
     ({ part: { example: left } }, { part: { example: right } }) =>

@@ -212,9 +212,13 @@ export function settingsSection({ changed_settings: changes }: ReportModel): Sec
 export function warningsSection({ base, head }: ReportModel): Section {
   const keyOf = ({ code, file, message }: (typeof head.warnings)[number]) =>
     JSON.stringify([code, file, message]);
-  const [inBase, inHead] = [base, head].map(({ warnings }) => new Set(warnings.map(keyOf)));
-  const added = head.warnings.filter((warning) => inBase?.has(keyOf(warning)) === false);
-  const gone = base.warnings.filter((warning) => inHead?.has(keyOf(warning)) === false);
+  const without = (some: typeof head.warnings, others: typeof head.warnings) => {
+    const known = new Set(others.map(keyOf));
+    return some.filter((warning) => !known.has(keyOf(warning)));
+  };
+  const added = without(head.warnings, base.warnings);
+  const both = without(head.warnings, added);
+  const gone = without(base.warnings, head.warnings);
   const itemOf = (warning: (typeof head.warnings)[number], since: string): Item => ({
     mark: "!",
     cells: [
@@ -225,19 +229,17 @@ export function warningsSection({ base, head }: ReportModel): Section {
     ],
     ...(since === "new in head" ? {} : { shown: "page" }),
   });
-  const all = [...added, ...head.warnings.filter((warning) => !added.includes(warning))];
   return {
     id: "warnings",
     title: "Warnings of the compiler",
     note: `${numberText(added.length)} new in head`,
-    ...(all.length + gone.length === 0 ? { empty: "None." } : {}),
+    ...(head.warnings.length + gone.length === 0 ? { empty: "None." } : {}),
     blocks: [
       {
         noun: "warning",
         items: [
-          ...all.map((warning, index) =>
-            itemOf(warning, index < added.length ? "new in head" : "on both sides"),
-          ),
+          ...added.map((warning) => itemOf(warning, "new in head")),
+          ...both.map((warning) => itemOf(warning, "on both sides")),
           ...gone.map((warning) => itemOf(warning, "in base only")),
         ],
       },

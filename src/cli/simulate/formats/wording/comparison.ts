@@ -217,16 +217,11 @@ export function unchangedText(
   if (declared.changed_classes > 0 || promoted.changed_classes > 0) return null;
   const different = differencesText(report);
   if (different === "" && complete) return { title: "no changes", sentence: NO_CHANGES };
-  const noChange = complete
-    ? "No request is treated differently."
-    : "No changes among the classes that were decided.";
   const title = complete
     ? "no request is treated differently"
     : "no changes among the classes that were decided";
-  return {
-    title,
-    sentence: different === "" ? noChange : `${noChange} ${capitalised(different)}.`,
-  };
+  const sentence = `${capitalised(title)}.${different && ` ${capitalised(different)}.`}`;
+  return { title, sentence };
 }
 
 const NO_CHANGES = "No changes. Head allows exactly what base allows.";
