@@ -108,17 +108,8 @@ export class ConcurrencyLimiter {
   }
 }
 
-/** Admits calls to one endpoint; a `ConcurrencyLimiter` is one. */
-export interface EndpointLimiter {
-  /** A free slot; `null` without one, and always while a call waits in the queue. */
-  tryEnter(): Release | null;
-  /**
-   * Waits for a slot as `ConcurrencyLimiter.enter` does.
-   *
-   * @param deadline on the clock of `performance.now()`.
-   */
-  enter(deadline: number, signal?: AbortSignal): Promise<Release | null>;
-}
+/** Admits calls to one endpoint. */
+export type EndpointLimiter = Pick<ConcurrencyLimiter, "tryEnter" | "enter">;
 
 /**
  * Admits calls to each endpoint of a provider.
@@ -146,38 +137,28 @@ export function limiterOf(
   };
 }
 
-/** Both limits, or the provider's alone where the endpoint has none. */
+/**
+ * Both limits, or the provider's alone where the endpoint has none. The endpoint first: a call that
+ * waits for its slot holds none of the provider's, which other endpoints can use. All calls enter
+ * in this order, so there is no deadlock.
+ */
 export function endpointLimiter(
   provider: ConcurrencyLimiter,
   endpoint: ConcurrencyLimiter | null,
 ): EndpointLimiter {
-  return endpoint === null ? provider : new TwoLimiters(endpoint, provider);
-}
-
-/**
- * The endpoint first: a call that waits for its slot holds none of the provider's, which other
- * endpoints can use. All calls enter in this order, so there is no deadlock.
- */
-class TwoLimiters implements EndpointLimiter {
-  readonly #endpoint: ConcurrencyLimiter;
-  readonly #provider: ConcurrencyLimiter;
-
-  constructor(endpoint: ConcurrencyLimiter, provider: ConcurrencyLimiter) {
-    this.#endpoint = endpoint;
-    this.#provider = provider;
-  }
-
-  tryEnter(): Release | null {
-    const release = this.#endpoint.tryEnter();
-    return release === null ? null : withBoth(release, this.#provider.tryEnter());
-  }
-
-  async enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
-    // The longest wait covers both queues: an operator who sets a second means one second.
-    const end = Math.min(deadline, performance.now() + this.#provider.queue.wait);
-    const release = await this.#endpoint.enter(end, signal);
-    return release === null ? null : withBoth(release, await this.#provider.enter(end, signal));
-  }
+  if (endpoint === null) return provider;
+  return {
+    tryEnter() {
+      const release = endpoint.tryEnter();
+      return release === null ? null : withBoth(release, provider.tryEnter());
+    },
+    async enter(deadline, signal) {
+      // The longest wait covers both queues: an operator who sets a second means one second.
+      const end = Math.min(deadline, performance.now() + provider.queue.wait);
+      const release = await endpoint.enter(end, signal);
+      return release === null ? null : withBoth(release, await provider.enter(end, signal));
+    },
+  };
 }
 
 /** Releases the endpoint's slot where the provider has none. */
