@@ -3,7 +3,7 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/read-answer.ts";
-import { UsageTally } from "../../src/dialects/anthropic-messages/read-answer.ts";
+import { readUsage as readMessagesUsage } from "../../src/dialects/anthropic-messages/read-answer.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/read-answer.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
@@ -158,8 +158,7 @@ describe("counts of tokens", () => {
       readChatUsage({ usage: { prompt_tokens: count, completion_tokens: 1 } })?.input,
     ).toBeNull();
     expect(readConverseUsage({ inputTokens: count })?.input).toBeNull();
-    const tally = new UsageTally();
-    tally.add({ input_tokens: count, output_tokens: 1 });
-    expect(tally.usage).toMatchObject({ input: null, output: 1 });
+    const usage = { input_tokens: count, output_tokens: 1 };
+    expect(readMessagesUsage(usage)).toMatchObject({ input: null, output: 1 });
   });
 });

@@ -7,7 +7,6 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import type { InferenceRequest } from "../../canon/request.ts";
 import { finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer, urlCitation } from "../answer-events.ts";
 import { isUnsigned, redactedSignature } from "./reasoning.ts";
@@ -16,6 +15,7 @@ import {
   countIn,
   listOf,
   memberIn,
+  ownValue,
   parseAnswerBytes,
   parseJsonText,
   readCount,
@@ -27,6 +27,14 @@ import { SseEventParser } from "../sse.ts";
 
 type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
 const KINDS: readonly Kind[] = ["text", "thinking", "redacted_thinking", "tool_use"];
+
+/** The kind of block that has a kind of piece. */
+const PIECES: Readonly<Record<string, Kind>> = {
+  text_delta: "text",
+  thinking_delta: "thinking",
+  signature_delta: "thinking",
+  input_json_delta: "tool_use",
+};
 
 interface Block {
   readonly key: string;
@@ -47,7 +55,7 @@ interface Block {
 class MessageReader extends AnswerEvents {
   /** The caller requested a summary instead of the reasoning itself. */
   readonly #summary: boolean;
-  readonly #tally = new UsageTally();
+  #usage: JsonObject | null = null;
   #open: Block | null = null;
   #count = 0;
   #finish: FinishReason | null = null;
@@ -121,22 +129,19 @@ class MessageReader extends AnswerEvents {
     if (this.#open === null && (type === "text_delta" || type === "thinking_delta"))
       this.openBlock({ type: type.slice(0, -"_delta".length) });
     const block = this.#open;
-    if (block === null) return this.fail("malformed");
+    const kind = ownValue(PIECES, type) ?? block?.kind;
+    if (block === null || block.kind !== kind) return this.fail("malformed");
     switch (type) {
       case "text_delta":
-        if (block.kind !== "text") return this.fail("malformed");
         this.blocks.text(textOf(delta.text), [], block.key);
         break;
       case "thinking_delta":
-        if (block.kind !== "thinking") return this.fail("malformed");
         this.blocks.reasoning(textOf(delta.thinking), this.#summary, block.key);
         break;
       case "signature_delta":
-        if (block.kind !== "thinking") return this.fail("malformed");
         block.signature += textOf(delta.signature);
         break;
       case "input_json_delta":
-        if (block.kind !== "tool_use") return this.fail("malformed");
         block.hasPieces ||= textOf(delta.partial_json) !== "";
         this.blocks.arguments(block.key, textOf(delta.partial_json));
         break;
@@ -197,7 +202,7 @@ class MessageReader extends AnswerEvents {
         return this.closeBlock();
       case "message_delta":
         this.#readEnd(event.delta);
-        return this.#addUsage(event.usage);
+        return this.#addUsage(event.usage, false);
       case "message_stop":
         return this.stop();
     }
@@ -212,10 +217,10 @@ class MessageReader extends AnswerEvents {
     this.start(message, true);
   }
 
-  #addUsage(usage: JsonMember, begins = false) {
-    this.#tally.add(usage, begins);
-    if (isJsonObject(usage) && this.#tally.usage !== null)
-      this.emit({ type: "usage", usage: this.#tally.usage });
+  #addUsage(later: JsonMember, begins: boolean) {
+    this.#usage = mergedUsage(this.#usage, later, begins);
+    const usage = readUsage(this.#usage);
+    if (isJsonObject(later) && usage !== null) this.emit({ type: "usage", usage });
   }
 
   #cite(citation: JsonMember, key: string) {
@@ -252,72 +257,48 @@ export const parseMessagesAnswer: Upstream["parseAnswer"] = (bytes, request, tar
 };
 
 /**
- * Whether a request only fills the provider's cache: the answer is empty, and has no stop reason.
+ * Usage of an answer so far. Several events report it; each later value replaces the earlier one.
+ *
+ * @param begins at the beginning of a stream: the output count there is ignored.
  */
-export function isCacheWarmup({ body }: InferenceRequest): boolean {
-  return body.max_tokens === 0;
+export function mergedUsage(
+  earlier: JsonObject | null,
+  later: JsonMember,
+  begins: boolean,
+): JsonObject | null {
+  if (!isJsonObject(later)) return earlier;
+  const reported = Object.entries(later).filter(
+    ([name, value]) =>
+      !(begins && name === "output_tokens") &&
+      (typeof value === "number" ? readCount(value) : value) !== null,
+  );
+  return { ...earlier, ...Object.fromEntries(reported) };
 }
 
 /**
- * The counts that the protocol keeps apart. Several events report them; each later value replaces
- * the earlier one.
+ * Token counts of a usage. The protocol's input excludes cached tokens, canon's includes them
+ * (docs/protocols.md#usage).
  */
-const COUNTS = [
-  "input_tokens",
-  "cache_creation_input_tokens",
-  "cache_read_input_tokens",
-  "output_tokens",
-] as const;
-type Count = (typeof COUNTS)[number];
-
-/**
- * Adds up the usage of one answer. The protocol's input excludes cached tokens, canon's includes
- * them (docs/protocols.md#usage).
- */
-export class UsageTally {
-  readonly #counts = new Map<Count, number>();
-  #reasoning: number | null = null;
-  #writtenForAnHour: number | null = null;
-  #uncounted: readonly JsonValue[] = [];
-  #isCounted = false;
-
-  /** `null` while nothing was counted. */
-  get usage(): TokenUsage | null {
-    if (!this.#isCounted) return null;
-    const written = this.#count("cache_creation_input_tokens");
-    const read = this.#count("cache_read_input_tokens");
-    const fresh = this.#count("input_tokens");
-    const usage = {
-      input: fresh === null ? null : fresh + (written ?? 0) + (read ?? 0),
-      output: this.#count("output_tokens"),
-      cacheRead: read,
-      cacheWrite: written,
-      reasoning: this.#reasoning,
-    };
-    const cacheWriteHour = this.#writtenForAnHour ?? 0;
-    return cacheWriteHour === 0 ? usage : { ...usage, cacheWriteHour };
-  }
-
-  /** @param begins at the beginning of a stream: the output count there is ignored. */
-  add(usage: JsonMember, begins = false): void {
-    if (!isJsonObject(usage)) return;
-    this.#isCounted = true;
-    for (const name of COUNTS) {
-      const count = readCount(usage[name]);
-      if (count !== null && !(begins && name === "output_tokens")) this.#counts.set(name, count);
-    }
-    const { output_tokens_details: details, cache_creation: writes, iterations } = usage;
-    this.#reasoning = countIn(details, "thinking_tokens") ?? this.#reasoning;
-    this.#writtenForAnHour = countIn(writes, "ephemeral_1h_input_tokens") ?? this.#writtenForAnHour;
-    const uncounted = listOf(iterations).filter(isUncounted);
-    if (uncounted.length > 0) this.#uncounted = uncounted;
-  }
-
-  #count(name: Count): number | null {
-    const count = this.#counts.get(name);
-    if (count === undefined) return null;
-    return this.#uncounted.reduce<number>((sum, round) => sum + (countIn(round, name) ?? 0), count);
-  }
+export function readUsage(usage: JsonObject | null): TokenUsage | null {
+  if (usage === null) return null;
+  const rounds = listOf(usage.iterations).filter(isUncounted);
+  const sum = (name: string) => {
+    const count = countIn(usage, name);
+    if (count === null) return null;
+    return rounds.reduce<number>((total, round) => total + (countIn(round, name) ?? 0), count);
+  };
+  const written = sum("cache_creation_input_tokens");
+  const read = sum("cache_read_input_tokens");
+  const fresh = sum("input_tokens");
+  const counts = {
+    input: fresh === null ? null : fresh + (written ?? 0) + (read ?? 0),
+    output: sum("output_tokens"),
+    cacheRead: read,
+    cacheWrite: written,
+    reasoning: countIn(usage.output_tokens_details, "thinking_tokens"),
+  };
+  const cacheWriteHour = countIn(usage.cache_creation, "ephemeral_1h_input_tokens") ?? 0;
+  return cacheWriteHour === 0 ? counts : { ...counts, cacheWriteHour };
 }
 
 /**

@@ -13,11 +13,11 @@ import type { ProviderRow } from "../../canon/table.ts";
 import { finishReason } from "../answer-ends.ts";
 import {
   CONTENT_EVENTS,
-  UsageTally,
   eventFailure,
-  isCacheWarmup,
+  mergedUsage,
   messageFailure,
   readErrorFrame,
+  readUsage,
 } from "./read-answer.ts";
 import {
   NATIVE_FAMILY,
@@ -67,7 +67,7 @@ export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, 
   const { body, stripped, dropped } = edit;
   edit.set("messages", bareMessages(body.messages, stripped), SIGNATURES_RESTORED);
   const trimmed = withTrimmedPrefill(body.messages);
-  if (trimmed !== null) {
+  if (trimmed !== body.messages) {
     body.messages = trimmed;
     dropped.add("prefill_trimmed");
   }
@@ -127,21 +127,32 @@ function bareMessages(messages: JsonMember, stripped: string[]) {
 
 /**
  * The messages without trailing white space in a prefill, which the provider refuses ("final
- * assistant content cannot end with trailing whitespace"); `null` where there is none.
+ * assistant content cannot end with trailing whitespace").
  */
-function withTrimmedPrefill(messages: JsonMember): JsonValue[] | null {
-  const last = Array.isArray(messages) ? messages.at(-1) : undefined;
-  if (!Array.isArray(messages) || !isJsonObject(last) || last.role !== "assistant") return null;
-  const { content } = last;
-  const block = Array.isArray(content) ? content.at(-1) : undefined;
-  const text = isJsonObject(block) && block.type === "text" ? block.text : content;
-  if (typeof text !== "string" || text.trimEnd() === text) return null;
-  const short = text.trimEnd();
-  const trimmed =
-    Array.isArray(content) && isJsonObject(block)
-      ? [...content.slice(0, -1), { ...block, text: short }]
-      : short;
-  return [...messages.slice(0, -1), { ...last, content: trimmed }];
+function withTrimmedPrefill(messages: JsonMember) {
+  return withLast(messages, (message) =>
+    message.role === "assistant"
+      ? withMember(message, "content", (content) =>
+          typeof content === "string"
+            ? trimmedText(content)
+            : withLast(content, (block) =>
+                block.type === "text" ? withMember(block, "text", trimmedText) : block,
+              ),
+        )
+      : message,
+  );
+}
+
+function trimmedText(text: JsonMember) {
+  return typeof text === "string" ? text.trimEnd() : text;
+}
+
+/** A list with its last object changed; the list itself where nothing changes. */
+function withLast(list: JsonMember, change: (last: JsonObject) => JsonObject): JsonMember {
+  const last = Array.isArray(list) ? list.at(-1) : undefined;
+  if (!Array.isArray(list) || !isJsonObject(last)) return list;
+  const changed = change(last);
+  return changed === last ? list : [...list.slice(0, -1), changed];
 }
 
 /** The block itself if nothing changes; `null` if it is left out. */
@@ -191,25 +202,21 @@ const ONCE: ReadonlySet<unknown> = new Set([
  * completes the answer; an error event, text that is not JSON, or an end without it is a failure.
  */
 export class MessagesObserver extends RelayedStream {
-  readonly #requestId: string;
-  readonly #family: string | null;
-  readonly #isCacheWarmup: boolean;
-  readonly #tally = new UsageTally();
+  readonly #context: AnswerContext;
+  #usage: JsonObject | null = null;
   #hasStarted = false;
   /** An event has followed the beginning. */
   #hasContinued = false;
   /** The signature of the open block has its tag: only the first of its pieces gets it. */
   #isTagged = false;
 
-  constructor({ requestId, request, signatureFamily }: AnswerContext) {
+  constructor(context: AnswerContext) {
     super();
-    this.#requestId = requestId;
-    this.#family = signatureFamily;
-    this.#isCacheWarmup = isCacheWarmup(request);
+    this.#context = context;
   }
 
   override get usage(): TokenUsage | null {
-    return this.#tally.usage;
+    return readUsage(this.#usage);
   }
 
   protected override close(): void {
@@ -217,7 +224,7 @@ export class MessagesObserver extends RelayedStream {
   }
 
   override fail(error: ServiceError): Uint8Array {
-    return formatSseEvent(renderAnthropicError(error, this.#requestId), "error");
+    return formatSseEvent(renderAnthropicError(error, this.#context.requestId), "error");
   }
 
   protected override relay(
@@ -251,16 +258,17 @@ export class MessagesObserver extends RelayedStream {
     if (type === "message_start") {
       // A reason at the beginning ends nothing yet.
       this.#hasStarted = true;
-      this.#tally.add(memberIn(message, "usage"), true);
+      this.#usage = mergedUsage(null, memberIn(message, "usage"), true);
       this.finish = finishReason(memberIn(message, "stop_reason"));
     } else if (type === "message_delta") {
-      this.#tally.add(usage);
+      this.#usage = mergedUsage(this.#usage, usage, false);
       const reason = finishReason(memberIn(delta, "stop_reason"));
       this.finish = reason ?? this.finish;
       this.hasOutput ||= reason !== null;
     } else if (type === "message_stop") {
       // An end without a reason is not a proper end, as in a whole answer.
-      if (this.finish === null && !this.#isCacheWarmup) return this.failAnswer("malformed");
+      if (this.finish === null && !isCacheWarmup(this.#context))
+        return this.failAnswer("malformed");
       this.done = true;
     }
     if (isContent || type === "message_start")
@@ -273,16 +281,24 @@ export class MessagesObserver extends RelayedStream {
 
   /** The event as the client gets it; the event itself where nothing changes. */
   #tagged(type: JsonMember, event: JsonObject): JsonObject {
+    const { signatureFamily: family } = this.#context;
     if (type === "message_start")
-      return withObject(event, "message", (message) => tagMessage(message, this.#family));
+      return withObject(event, "message", (message) => tagMessage(message, family));
     const begins = type === "content_block_start";
     if (!begins && (type !== "content_block_delta" || this.#isTagged)) return event;
     const tagged = withObject(event, begins ? "content_block" : "delta", (part) =>
-      tagBlock(part, this.#family),
+      tagBlock(part, family),
     );
     this.#isTagged = tagged !== event;
     return tagged;
   }
+}
+
+/**
+ * Whether a request only fills the provider's cache: the answer is empty, and has no stop reason.
+ */
+function isCacheWarmup({ request }: AnswerContext) {
+  return request.body.max_tokens === 0;
 }
 
 /** A whole message with its signatures tagged for the client. */
@@ -305,21 +321,16 @@ function tagBlock(block: JsonObject, family: string | null): JsonObject {
  * Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are passed
  * on.
  */
-export function readMessagesAnswer(
-  bytes: Uint8Array,
-  { request, signatureFamily }: AnswerContext,
-): WholeAnswer {
+export function readMessagesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failedWhole("malformed");
   const broken = messageFailure(answer);
   if (broken !== null) return failedWhole(broken);
   const finish = finishReason(answer.stop_reason);
-  const tally = new UsageTally();
-  tally.add(answer.usage);
-  const { usage } = tally;
-  const isEnded = finish !== null || isCacheWarmup(request);
+  const usage = readUsage(isJsonObject(answer.usage) ? answer.usage : null);
+  const isEnded = finish !== null || isCacheWarmup(context);
   if (!isEnded || !Array.isArray(answer.content)) return failedWhole("malformed", usage);
-  const tagged = withTags(bytes, answer, signatureFamily);
+  const tagged = withTags(bytes, answer, context.signatureFamily);
   const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
   return { ending: { failure: null, finish, usage, dropped: [], edits }, bytes: tagged };
 }

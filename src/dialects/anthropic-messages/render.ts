@@ -24,8 +24,8 @@ import { formatSseEvent } from "../sse.ts";
 
 /**
  * Prints events as a messages stream (docs/protocols.md#messages): `message_start`, blocks one
- * after the other, `message_delta`, `message_stop`. `message_start` waits for the next event,
- * because clients require counts in it.
+ * after the other, `message_delta`, `message_stop`. `message_start` waits for the first event after
+ * it, because clients require counts in it.
  */
 export class MessagesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
@@ -41,6 +41,18 @@ export class MessagesRenderer implements EventRenderer {
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
+    const events = this.#print(event);
+    if (this.#hasStarted || events.length === 0) return events;
+    this.#hasStarted = true;
+    const message = emptyMessage(this.#context, this.#model, this.#usage);
+    return [named("message_start", { message }), ...events];
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    return formatSseEvent(renderAnthropicError(error, this.#context.requestId), "error");
+  }
+
+  #print(event: InferenceEvent): readonly Uint8Array[] {
     switch (event.type) {
       case "start":
         this.#model = event.model;
@@ -48,38 +60,12 @@ export class MessagesRenderer implements EventRenderer {
       case "usage":
         this.#usage = mergeUsage(this.#usage, event.usage);
         return [];
-      case "dropped":
-        this.dropped.add(event.field);
-        return [];
       case "citation":
         this.dropped.add("citations_dropped");
         return [];
+      case "dropped":
       case "failure":
-        throw new Error("MessagesRenderer: a failure is not pushed");
-      case "open":
-      case "text":
-      case "refusal":
-      case "reasoning":
-      case "signature":
-      case "arguments":
-      case "close":
-      case "finish":
-        return this.#hasStarted ? this.#print(event) : [this.#begin(), ...this.#print(event)];
-    }
-  }
-
-  fail(error: ServiceError): Uint8Array {
-    return formatSseEvent(renderAnthropicError(error, this.#context.requestId), "error");
-  }
-
-  #begin(): Uint8Array {
-    this.#hasStarted = true;
-    const message = emptyMessage(this.#context, this.#model);
-    return named("message_start", { message: { ...message, usage: formatUsage(this.#usage) } });
-  }
-
-  #print(event: Printed): readonly Uint8Array[] {
-    switch (event.type) {
+        return [];
       case "open":
         return this.#open(event.index, event.block);
       case "text":
@@ -158,11 +144,6 @@ export class MessagesRenderer implements EventRenderer {
   }
 }
 
-type Printed = Exclude<
-  InferenceEvent,
-  { type: "start" | "usage" | "dropped" | "citation" | "failure" }
->;
-
 function named(type: string, members: JsonObject) {
   return formatSseEvent(JSON.stringify({ type, ...members }), type);
 }
@@ -175,8 +156,12 @@ function delta(index: number, change: JsonObject) {
   return named("content_block_delta", { index, delta: change });
 }
 
-/** A message without content and usage. */
-function emptyMessage(context: AnswerContext, model: string | null): JsonObject {
+/** A message without content. */
+function emptyMessage(
+  context: AnswerContext,
+  model: string | null,
+  usage: TokenUsage | null,
+): JsonObject {
   return {
     id: `msg_${context.answerId}`,
     type: "message",
@@ -187,6 +172,7 @@ function emptyMessage(context: AnswerContext, model: string | null): JsonObject 
     stop_sequence: null,
     stop_details: null,
     container: null,
+    usage: formatUsage(usage),
   };
 }
 
@@ -211,16 +197,17 @@ function stopOf(
 }
 
 /** A whole answer as a message. */
-export const renderMessagesAnswer: Translation["renderAnswer"] = (answer, context) => {
-  if (answer.finish === null) throw new Error("renderMessagesAnswer: an answer that has not ended");
+export const renderMessagesAnswer: Translation["renderAnswer"] = (
+  { model, blocks, usage, finish },
+  context,
+) => {
+  if (finish === null) throw new Error("renderMessagesAnswer: an answer that has not ended");
   const dropped = new Set<DroppedField>();
-  if (hasUnknownCounts(answer.usage)) dropped.add("usage_unknown");
-  const content = answer.blocks.map((block) => renderBlock(block, dropped));
+  if (hasUnknownCounts(usage)) dropped.add("usage_unknown");
   const body = {
-    ...emptyMessage(context, answer.model),
-    content,
-    ...stopOf(answer.finish, context, dropped),
-    usage: formatUsage(answer.usage),
+    ...emptyMessage(context, model, usage),
+    content: blocks.map((block) => renderBlock(block, dropped)),
+    ...stopOf(finish, context, dropped),
   };
   return { body, dropped: [...dropped] };
 };

@@ -15,7 +15,7 @@ import {
   printJsonBytes,
 } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-answer.ts";
-import { printPart } from "./render.ts";
+import { printPart, type OpenPart } from "./render.ts";
 import {
   readUsage,
   summarizeOutput,
@@ -374,29 +374,25 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
 interface PartialItem {
   readonly item: JsonObject;
   readonly done: boolean;
-  readonly texts: PartialText[];
-  /** Arguments or input of a call. */
-  call: string;
+  readonly pieces: Piece[];
 }
 
-interface PartialText {
-  readonly kind: "output_text" | "refusal" | "reasoning_text" | "summary_text";
+/** A text of an item so far; for calls, their arguments or input. */
+interface Piece {
+  readonly kind: OpenPart["kind"];
   readonly index: number;
   text: string;
 }
 
-const CALL_DELTAS = [
-  "response.function_call_arguments.delta",
-  "response.custom_tool_call_input.delta",
-];
-
 /** Types of events that add text, with its kind and the member that numbers it in its item. */
-const TEXT_DELTAS: ReadonlyMap<string, readonly [PartialText["kind"], string]> = new Map([
+const DELTAS: ReadonlyMap<string, readonly [Piece["kind"], string]> = new Map([
   ["response.output_text.delta", ["output_text", "content_index"]],
   ["response.refusal.delta", ["refusal", "content_index"]],
   ["response.reasoning_text.delta", ["reasoning_text", "content_index"]],
   ["response.reasoning.delta", ["reasoning_text", "content_index"]],
   ["response.reasoning_summary_text.delta", ["summary_text", "summary_index"]],
+  ["response.function_call_arguments.delta", ["output_text", "content_index"]],
+  ["response.custom_tool_call_input.delta", ["output_text", "content_index"]],
 ]);
 
 /**
@@ -413,24 +409,23 @@ class PartialOutput implements OutputSummary {
    * change nothing.
    */
   take(type: string, event: JsonObject): void {
-    const index = event.output_index;
+    const { output_index: index, item, delta } = event;
     if (typeof index !== "number") return;
-    if (type === "response.output_item.added" || type === "response.output_item.done") {
-      const { item } = event;
-      if (isJsonObject(item)) this.#put(index, item, type === "response.output_item.done");
+    if (isJsonObject(item)) return this.#put(index, item, type === "response.output_item.done");
+    const pieces = this.#items.get(index)?.pieces;
+    const [kind, numbered] = DELTAS.get(type) ?? [];
+    if (
+      pieces === undefined ||
+      kind === undefined ||
+      numbered === undefined ||
+      typeof delta !== "string"
+    )
       return;
-    }
-    const partial = this.#items.get(index);
-    const { delta } = event;
-    if (partial === undefined || typeof delta !== "string") return;
-    if (CALL_DELTAS.includes(type)) partial.call += delta;
-    const [kind, numbered] = TEXT_DELTAS.get(type) ?? [];
-    if (kind === undefined || numbered === undefined) return;
-    if (kind === "refusal") this.refusal = true;
+    this.refusal ||= kind === "refusal";
     const number = numberOrNull(event[numbered]) ?? 0;
-    const known = partial.texts.find((text) => text.kind === kind && text.index === number);
-    if (known === undefined) partial.texts.push({ kind, index: number, text: delta });
-    else known.text += delta;
+    const begun = pieces.find((piece) => piece.kind === kind && piece.index === number);
+    if (begun === undefined) pieces.push({ kind, index: number, text: delta });
+    else begun.text += delta;
   }
 
   /** The items in their order; those that were not done are marked as incomplete. */
@@ -443,25 +438,34 @@ class PartialOutput implements OutputSummary {
     const { calls, refusal } = summarizeOutput([item]);
     this.calls ||= calls;
     this.refusal ||= refusal;
-    const known = this.#items.get(index) ?? { texts: [], call: "" };
-    this.#items.set(index, { ...known, item, done });
+    const pieces = this.#items.get(index)?.pieces ?? [];
+    this.#items.set(index, { item, done, pieces });
   }
 }
 
 /** The item with the text that has arrived. */
-function cut({ item, texts, call }: PartialItem): JsonObject {
-  const printed = (kinds: readonly PartialText["kind"][]): readonly JsonObject[] =>
-    texts
+function cut({ item, pieces }: PartialItem): JsonObject {
+  const printed = (...kinds: readonly Piece["kind"][]): readonly JsonObject[] =>
+    pieces
       .filter(({ kind }) => kinds.includes(kind))
-      .toSorted((left, right) => left.index - right.index)
       .map(({ kind, text }) => printPart({ kind, text, annotations: [], logprobs: [] }));
-  const { type } = item;
   const cutItem = { ...item, status: "incomplete" };
-  if (type === "function_call") return { ...cutItem, arguments: call };
-  if (type === "custom_tool_call") return { ...cutItem, input: call };
-  const content = printed(["output_text", "refusal", "reasoning_text"]);
-  if (type === "message") return { ...cutItem, content };
-  if (type !== "reasoning") return cutItem;
-  const summary = printed(["summary_text"]);
-  return { ...cutItem, summary, content: content.length === 0 ? undefined : content };
+  const call = pieces[0]?.text ?? "";
+  const content = printed("output_text", "refusal", "reasoning_text");
+  switch (item.type) {
+    case "function_call":
+      return { ...cutItem, arguments: call };
+    case "custom_tool_call":
+      return { ...cutItem, input: call };
+    case "message":
+      return { ...cutItem, content };
+    case "reasoning":
+      return {
+        ...cutItem,
+        summary: printed("summary_text"),
+        content: content.length === 0 ? undefined : content,
+      };
+    default:
+      return cutItem;
+  }
 }

@@ -93,21 +93,6 @@ export class ResponsesRenderer implements EventRenderer {
         return this.#start(event.model);
       case "open":
         return this.#open(event.block);
-      case "text":
-        return this.#text(event.text, event.logprobs);
-      case "refusal":
-        return this.#delta(event.text);
-      case "reasoning":
-        return this.#reasoning(event.text);
-      case "signature":
-        if (this.#item !== null) this.#item.signature = event;
-        return;
-      case "arguments":
-        return this.#arguments(event.json);
-      case "citation":
-        return this.#citation(event.citation);
-      case "close":
-        return this.#closeBlock();
       case "usage":
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
@@ -119,6 +104,33 @@ export class ResponsesRenderer implements EventRenderer {
       }
       case "dropped":
       case "failure":
+        return;
+    }
+    const item = this.#item;
+    if (item === null) return;
+    switch (event.type) {
+      case "text":
+        return this.#delta(item, event.text, event.logprobs.map(printLogprob));
+      case "refusal":
+        return this.#delta(item, event.text);
+      case "reasoning":
+        // The first text opens the part: reasoning that is only signed has none.
+        if (item.part === null)
+          this.#openPart(item, item.isSummary ? "summary_text" : "reasoning_text");
+        item.text += event.text;
+        return this.#delta(item, event.text);
+      case "signature":
+        item.signature = event;
+        return;
+      case "arguments":
+        item.text += event.json;
+        return this.#emitItemEvent("response.function_call_arguments.delta", item, {
+          delta: event.json,
+        });
+      case "citation":
+        return this.#cite(item, event.citation);
+      case "close":
+        return this.#closeBlock(item);
     }
   }
 
@@ -139,51 +151,27 @@ export class ResponsesRenderer implements EventRenderer {
       this.#emit("response.output_item.added", added);
     }
     if (block.kind === "refusal") this.#refused = true;
-    if (isPart) this.#openPart(block.kind === "text" ? "output_text" : "refusal");
+    if (isPart && this.#item !== null)
+      this.#openPart(this.#item, block.kind === "text" ? "output_text" : "refusal");
   }
 
-  #openPart(kind: OpenPart["kind"]) {
-    const item = this.#item;
-    if (item === null) return;
-    const part: OpenPart = { kind, text: "", annotations: [], logprobs: [] };
-    item.part = part;
-    this.#emitPartEvent(`${partEvents(kind)}.added`, item, { part: printPart(part) });
-  }
-
-  #text(text: string, logprobs: readonly TokenLogprob[]) {
-    const printed = logprobs.map(printLogprob);
-    for (const logprob of printed) this.#item?.part?.logprobs.push(logprob);
-    this.#delta(text, { logprobs: printed });
+  #openPart(item: OpenItem, kind: OpenPart["kind"]) {
+    item.part = { kind, text: "", annotations: [], logprobs: [] };
+    this.#emitPartEvent(`${partEvents(kind)}.added`, item, { part: printPart(item.part) });
   }
 
   /** Text of the open part. */
-  #delta(delta: string, more: JsonObject = {}) {
-    const item = this.#item;
-    if (item === null || item.part === null) return;
-    item.part.text += delta;
-    this.#emitPartEvent(`${textEvents(item.part.kind)}.delta`, item, { delta, ...more });
-  }
-
-  /** The first text opens the part: reasoning that is only signed has none. */
-  #reasoning(text: string) {
-    const item = this.#item;
-    if (item === null) return;
-    if (item.part === null) this.#openPart(item.isSummary ? "summary_text" : "reasoning_text");
-    item.text += text;
-    this.#delta(text);
-  }
-
-  #arguments(json: string) {
-    const item = this.#item;
-    if (item === null) return;
-    item.text += json;
-    this.#emitItemEvent("response.function_call_arguments.delta", item, { delta: json });
-  }
-
-  #citation(citation: Citation) {
-    const item = this.#item;
-    if (item === null || item.part === null) return;
+  #delta(item: OpenItem, delta: string, logprobs?: readonly JsonObject[]) {
     const { part } = item;
+    if (part === null) return;
+    part.text += delta;
+    for (const logprob of logprobs ?? []) part.logprobs.push(logprob);
+    this.#emitPartEvent(`${textEvents(part.kind)}.delta`, item, { delta, logprobs });
+  }
+
+  #cite(item: OpenItem, citation: Citation) {
+    const { part } = item;
+    if (part === null) return;
     const annotation = printCitation(citation, part.text);
     if (annotation === null) {
       this.dropped.add("citations_dropped");
@@ -194,21 +182,20 @@ export class ResponsesRenderer implements EventRenderer {
     this.#emitPartEvent("response.output_text.annotation.added", item, added);
   }
 
-  #closeBlock(): void {
-    const item = this.#item;
-    if (item === null) return;
+  #closeBlock(item: OpenItem): void {
+    const { part } = item;
     if (item.kind === "function_call") {
       const done = { arguments: item.text };
       return this.#emitItemEvent("response.function_call_arguments.done", item, done);
     }
-    const { part } = item;
     if (part === null) return;
     const { kind } = part;
     const printed = printPart(part);
     const { text, refusal, logprobs } = printed;
     this.#emitPartEvent(`${textEvents(kind)}.done`, item, { text, refusal, logprobs });
     this.#emitPartEvent(`${partEvents(kind)}.done`, item, { part: printed });
-    item.endPart(printed);
+    item.parts.push(printed);
+    item.part = null;
   }
 
   #closeItem(status: ItemStatus) {
@@ -250,7 +237,7 @@ export class ResponsesRenderer implements EventRenderer {
 
   #emitPartEvent(type: string, item: OpenItem, more: JsonObject) {
     const index = item.isSummary ? "summary_index" : "content_index";
-    this.#emitItemEvent(type, item, { [index]: item.partIndex, ...more });
+    this.#emitItemEvent(type, item, { [index]: item.parts.length, ...more });
   }
 
   #emitItemEvent(type: string, item: OpenItem, more: JsonObject) {
@@ -277,7 +264,7 @@ class OpenItem {
   readonly kind: keyof typeof ID_PREFIXES;
   readonly #block: OpenBlock;
   /** Finished parts, printed. */
-  readonly #parts: JsonObject[] = [];
+  readonly parts: JsonObject[] = [];
   part: OpenPart | null = null;
   /** Arguments of a call, or text of reasoning, so far. */
   text = "";
@@ -295,19 +282,9 @@ class OpenItem {
     this.id = `${ID_PREFIXES[this.kind]}_${answerId}_${index}`;
   }
 
-  /** Index of the open part, or of the next one. */
-  get partIndex(): number {
-    return this.#parts.length;
-  }
-
   /** Whether reasoning is reported as a summary. */
   get isSummary(): boolean {
     return this.#block.kind === "reasoning" && this.#block.summary;
-  }
-
-  endPart(printed: JsonObject): void {
-    this.#parts.push(printed);
-    this.part = null;
   }
 
   /** The item so far, the open part included. */
@@ -318,7 +295,7 @@ class OpenItem {
     if (block.kind === "tool_call")
       return { ...head, call_id: block.id, name: block.name, arguments: text };
     if (block.kind === "reasoning") return { ...head, ...this.#reasoning(text, block.summary) };
-    const content = part === null ? [...this.#parts] : [...this.#parts, printPart(part)];
+    const content = part === null ? [...this.parts] : [...this.parts, printPart(part)];
     return { ...head, role: "assistant", content };
   }
 
@@ -342,7 +319,7 @@ class OpenItem {
 }
 
 /** A content part that may get more text. */
-interface OpenPart {
+export interface OpenPart {
   readonly kind: "output_text" | "refusal" | "summary_text" | "reasoning_text";
   text: string;
   readonly annotations: JsonObject[];

@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
-import { UsageTally } from "../../../src/dialects/anthropic-messages/read-answer.ts";
+import { mergedUsage, readUsage } from "../../../src/dialects/anthropic-messages/read-answer.ts";
 import { dialect } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { canon, encoder, frame, hello, targetWith } from "./target.ts";
 
@@ -412,10 +412,7 @@ describe("an answer with an error status", () => {
 });
 
 it("usage is unknown until the provider has sent some", () => {
-  const tally = new UsageTally();
-  expect(tally.usage).toBeNull();
-  tally.add(null);
-  expect(tally.usage).toBeNull();
-  tally.add({ output_tokens: 1 });
-  expect(tally.usage).toMatchObject({ output: 1 });
+  const none = mergedUsage(null, null, false);
+  expect(readUsage(none)).toBeNull();
+  expect(readUsage(mergedUsage(none, { output_tokens: 1 }, false))).toMatchObject({ output: 1 });
 });
