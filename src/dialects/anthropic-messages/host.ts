@@ -49,7 +49,7 @@ const BEDROCK_VERSION = "bedrock-2023-05-31";
 function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedRequest {
   const counts = request.path === COUNT_PATH;
   const { body, stripped } = hostedBody(request.body, BEDROCK_VERSION, ["model", "stream"]);
-  const betas = headerIn(request.headers, BETA_HEADER);
+  const betas = betasIn(request);
   if (betas !== null) body.anthropic_beta = betas.split(",");
   const streams = request.body.stream === true;
   const operation = counts ? "count-tokens" : streams ? "invoke-with-response-stream" : "invoke";
@@ -100,7 +100,7 @@ function hostOnVertex(request: OutgoingRequest, upstreamModel: string): HostedRe
   const method = body.stream === true ? "streamRawPredict" : "rawPredict";
   // Versions of models follow an @, which Google's own clients do not encode.
   const model = encodeURIComponent(upstreamModel).replaceAll("%40", "@");
-  const betas = headerIn(request.headers, BETA_HEADER);
+  const betas = betasIn(request);
   return {
     path: `/models/${counts ? COUNT_MODEL : model}:${method}`,
     body,
@@ -147,9 +147,9 @@ function hostedBody(body: JsonObject, version: string, elsewhere: readonly strin
   return { body: kept, stripped };
 }
 
-/** The value of a header in a list of names and values by turns; `null` where it is absent. */
-function headerIn(headers: readonly string[], name: string): string | null {
-  const index = headers.indexOf(name);
+/** The value of the header of beta flags; `null` where it is absent. */
+function betasIn({ headers }: OutgoingRequest): string | null {
+  const index = headers.indexOf(BETA_HEADER);
   return index === -1 ? null : (headers[index + 1] ?? null);
 }
 

@@ -11,6 +11,7 @@ import { budgetUnder, readReasoning } from "./reasoning.ts";
 import { MESSAGES_KINDS, fieldsOf, refusedBody } from "./request-facts.ts";
 import { turnsOpening } from "../body-reader.ts";
 import { flagOrNull, listOf, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
+import { isForced } from "../request-draft.ts";
 import { isEmptyValue, shownName, type RequestReading } from "../request-reading.ts";
 import { bodyRequests, namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
@@ -182,7 +183,7 @@ function noteCombinations(
   toolChoice: GenerateRequest["toolChoice"],
   reading: RequestReading,
 ) {
-  const forced = toolChoice?.mode === "required" || toolChoice?.mode === "named";
+  const forced = isForced(toolChoice);
   const reasons = reading.has("reasoning");
   if (forced && reasons) reading.use("forced_tool_with_reasoning", "tool_choice");
   const schema = reading.paths.get("json_schema");

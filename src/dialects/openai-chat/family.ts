@@ -19,9 +19,17 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
-import { readDataUrl } from "../data-url.ts";
+import { isWebUrl, readDataUrl } from "../data-url.ts";
 import type { Target, Upstream } from "../dialect.ts";
-import { flagOrNull, listOf, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
+import {
+  flagOrNull,
+  listOf,
+  memberIn,
+  numberOrNull,
+  parseJsonText,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import { storedState } from "../kinds.ts";
 import {
   DENIAL,
@@ -305,6 +313,44 @@ export function sourceOf(url: string): DataSource {
   return data === null ? { kind: "url", url } : { kind: "base64", ...data };
 }
 
+/**
+ * An image by its address. Notes an address, or a detail, that not all protocols accept.
+ *
+ * @param path of the object with the detail. @param member of the address in it.
+ */
+export function readImage(
+  url: string,
+  detail: JsonMember,
+  path: string,
+  member: "url" | "image_url",
+  reading: RequestReading,
+): Pick<ImagePart, "kind" | "source" | "detail"> {
+  const source = sourceOf(url);
+  if (source.kind === "url")
+    reading.use(isWebUrl(url) ? "image_url" : reading.native, `${path}.${member}`);
+  const isSized = detail === "low" || detail === "high";
+  if (isSized) reading.use("image_detail", `${path}.detail`);
+  else if (detail != null && detail !== "auto") reading.useNative(`${path}.detail`);
+  return { kind: "image", source, detail: isSized || detail === "auto" ? detail : null };
+}
+
+/**
+ * The arguments of a call in the history. Other protocols require an object where OpenAI's accept
+ * any text.
+ */
+export function readArguments(text: string, path: string, reading: RequestReading): string {
+  if (text.trim() === "") {
+    reading.dropped.add("tool_arguments_normalised");
+    return "{}";
+  }
+  if (reading.forTranslation && !isJsonObject(parseJsonText(text))) {
+    const rule =
+      "must be the text of a JSON object: an endpoint that may get the request takes nothing else";
+    reading.refuseMember("invalid_tool_arguments", path, rule);
+  }
+  return text;
+}
+
 /** Hints that canon holds. */
 export function readHints(body: JsonObject, reading: RequestReading): Hints {
   if (body.prompt_cache_options != null) reading.dropped.add("cache_hint_dropped");
@@ -392,12 +438,7 @@ export const SERVICE_TIERS = Object.fromEntries(
 
 /** Number of Unicode characters: a surrogate pair is one. */
 export function codePoints(text: string): number {
-  let points = text.length;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit >= 0xd800 && unit <= 0xdbff) points -= 1;
-  }
-  return points;
+  return text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);
 }
 
 /**

@@ -19,6 +19,7 @@ import {
   textOrNull,
 } from "../json.ts";
 import { unknownTool, type Kinds } from "../kinds.ts";
+import { isForced } from "../request-draft.ts";
 import {
   CONVERSATION_FIELDS,
   CORE,
@@ -267,9 +268,8 @@ function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest[
 }
 
 /** Whether the model has to call some tool. */
-function forcesTool(choice: JsonMember): boolean {
-  const parsed = readToolChoice(choice, true);
-  return parsed !== null && (parsed.mode !== "allowed" || parsed.required);
+function forcesTool(choice: JsonMember) {
+  return isForced(readToolChoice(choice, true));
 }
 
 /** Tools and the choice among them. */

@@ -1,6 +1,7 @@
 import type {
   AssistantPart,
   AudioPart,
+  CacheMark,
   FilePart,
   ImagePart,
   RefusalPart,
@@ -16,17 +17,8 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
-import { isWebUrl, readDataUrl } from "../data-url.ts";
-import {
-  MAXIMUM_DEPTH,
-  isDeeperThan,
-  listOf,
-  memberIn,
-  ownValue,
-  parseExactJsonText,
-  textOf,
-  textOrNull,
-} from "../json.ts";
+import { readDataUrl } from "../data-url.ts";
+import { listOf, memberIn, ownValue, textOf, textOrNull } from "../json.ts";
 import type { TypeNeeds } from "../kinds.ts";
 import type { RequestReading } from "../request-reading.ts";
 import {
@@ -36,7 +28,8 @@ import {
   isResultPart,
   isTextPart,
   partType,
-  sourceOf,
+  readArguments,
+  readImage,
   storedFile,
   type ContentPart,
 } from "./family.ts";
@@ -265,30 +258,22 @@ function readPart(
   if (capability != null) reading.need(capability, path);
   const known = PART_MEMBERS[type];
   if (known === undefined || !reading.useUnknown(part, known, path, role)) return null;
-  const { text, refusal } = part;
+  const { text, refusal, image_url: image } = part;
+  const cache = cacheMark(part);
   switch (type) {
     case "text":
-      return typeof text === "string" ? { kind: "text", text, cache: cacheMark(part) } : null;
+      return typeof text === "string" ? { kind: "text", text, cache } : null;
     case "refusal":
       return typeof refusal === "string" ? { kind: "refusal", text: refusal } : null;
     case "image_url":
-      return marked(readImage(part.image_url, `${path}.image_url`, reading), part);
+      return readImagePart(image, cache, `${path}.image_url`, reading);
     case "input_audio":
       return readAudio(part.input_audio, `${path}.input_audio`, reading);
     case "file":
-      return marked(readFile(part.file, `${path}.file`, reading), part);
+      return readFile(part.file, cache, `${path}.file`, reading);
     default:
       return null;
   }
-}
-
-/** The part with its cache mark. */
-function marked<Part extends ImagePart | FilePart>(
-  read: Part | null,
-  part: JsonObject,
-): Part | null {
-  const cache = cacheMark(part);
-  return read === null || cache === null ? read : { ...read, cache };
 }
 
 function noteStoredFile(part: JsonObject, path: string, reading: RequestReading) {
@@ -297,18 +282,17 @@ function noteStoredFile(part: JsonObject, path: string, reading: RequestReading)
   if (stored !== null) reading.refuseRequest(stored);
 }
 
-function readImage(image: JsonMember, path: string, reading: RequestReading): ImagePart | null {
+function readImagePart(
+  image: JsonMember,
+  cache: CacheMark | null,
+  path: string,
+  reading: RequestReading,
+): ImagePart | null {
   if (!isJsonObject(image) || !reading.useUnknown(image, ["url", "detail"], path)) return null;
-  const { url, detail = null } = image;
-  if (typeof url !== "string") return null;
-  if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
-  if (detail === "low" || detail === "high") reading.use("image_detail", `${path}.detail`);
-  const source = sourceOf(url);
-  if (source.kind === "url") {
-    if (!isWebUrl(url)) return null;
-    reading.use("image_url", `${path}.url`);
-  }
-  return { kind: "image", source, detail, cache: null };
+  const { url, detail } = image;
+  return typeof url === "string"
+    ? { ...readImage(url, detail, path, "url", reading), cache }
+    : null;
 }
 
 function readAudio(audio: JsonMember, path: string, reading: RequestReading): AudioPart | null {
@@ -319,7 +303,12 @@ function readAudio(audio: JsonMember, path: string, reading: RequestReading): Au
     : null;
 }
 
-function readFile(file: JsonMember, path: string, reading: RequestReading): FilePart | null {
+function readFile(
+  file: JsonMember,
+  cache: CacheMark | null,
+  path: string,
+  reading: RequestReading,
+): FilePart | null {
   if (!isJsonObject(file) || !reading.useUnknown(file, ["file_data", "filename"], path))
     return null;
   const { file_data: data, filename } = file;
@@ -328,7 +317,7 @@ function readFile(file: JsonMember, path: string, reading: RequestReading): File
   if (!COMMON_FILES.includes(source.mediaType))
     reading.use("file_of_other_type", `${path}.file_data`);
   const name = textOrNull(filename);
-  return { kind: "file", source: { kind: "base64", ...source }, name, cache: null };
+  return { kind: "file", source: { kind: "base64", ...source }, name, cache };
 }
 
 /** The calls of an assistant message in the history. */
@@ -365,22 +354,4 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
     arguments: readArguments(textOf(called.arguments), `${member}.arguments`, reading),
     cache: null,
   };
-}
-
-/** Other protocols require an object where this one accepts any text. */
-function readArguments(text: string, path: string, reading: RequestReading): string {
-  if (text.trim() === "") {
-    reading.dropped.add("tool_arguments_normalised");
-    return "{}";
-  }
-  if (reading.forTranslation && !isCallable(parseExactJsonText(text))) {
-    const rule =
-      "must be the text of a JSON object: an endpoint that may get the request takes nothing else";
-    reading.refuseMember("invalid_tool_arguments", path, rule);
-  }
-  return text;
-}
-
-function isCallable(value: JsonMember) {
-  return isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH);
 }

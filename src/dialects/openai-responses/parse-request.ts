@@ -24,6 +24,7 @@ import {
   statefulMember,
   type ToolsRequest,
 } from "../openai-chat/family.ts";
+import { isForced } from "../request-draft.ts";
 import type { RequestReading } from "../request-reading.ts";
 import { bodyRequests, singleCallFeature } from "../translate-request.ts";
 import { readConversation } from "./read-input.ts";
@@ -216,7 +217,6 @@ function readChoice(
 
 /** Whether the model must call some tool, of whatever type. */
 function forcesTool(choice: JsonMember): boolean {
-  const mode = readToolChoice(choice, false)?.mode;
-  if (mode === "required" || mode === "named") return true;
+  if (isForced(readToolChoice(choice, false))) return true;
   return isJsonObject(choice) && choice.type === "allowed_tools" && choice.mode === "required";
 }

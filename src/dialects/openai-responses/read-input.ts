@@ -3,7 +3,6 @@ import type {
   AudioPart,
   CacheMark,
   FilePart,
-  ImagePart,
   ReasoningPart,
   TextPart,
   ToolCallPart,
@@ -18,7 +17,7 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { isWebUrl } from "../data-url.ts";
-import { listOf, memberIn, parseJsonText, textIn, textOf, textOrNull } from "../json.ts";
+import { listOf, memberIn, textIn, textOf, textOrNull } from "../json.ts";
 import { storedState } from "../kinds.ts";
 import {
   COMMON_FILES,
@@ -27,6 +26,8 @@ import {
   isResultPart,
   isTextPart,
   partType,
+  readArguments,
+  readImage,
   sourceOf,
   storedFile,
   type ContentPart,
@@ -226,13 +227,8 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
   const name = requireText(item.name, `${path}.name`, reading);
   const text = requireText(item.arguments, `${path}.arguments`, reading);
   reading.called(id);
-  const isEmpty = text.trim() === "";
-  if (isEmpty) reading.dropped.add("tool_arguments_normalised");
-  else if (reading.forTranslation && !isJsonObject(parseJsonText(text))) {
-    const rule = "must be the JSON text of an object";
-    reading.refuseMember("invalid_tool_arguments", `${path}.arguments`, rule);
-  }
-  return { kind: "tool_call", id, name, arguments: isEmpty ? "{}" : text, cache: null };
+  const json = readArguments(text, `${path}.arguments`, reading);
+  return { kind: "tool_call", id, name, arguments: json, cache: null };
 }
 
 function readOutput(item: JsonObject, path: string, reading: RequestReading): ToolResult {
@@ -329,8 +325,13 @@ function readPart(
     reading.useNative(`${path}.prompt_cache_breakpoint`);
   }
   switch (type) {
-    case "input_image":
-      return readImage(part, context, path, reading);
+    case "input_image": {
+      reading.need("image_input", path);
+      noteFileContext(context, path, reading);
+      const url = requireText(part.image_url, `${path}.image_url`, reading);
+      const image = readImage(url, part.detail, path, "image_url", reading);
+      return { ...image, cache: cacheMark(part) };
+    }
     case "input_file":
       return readFile(part, context, path, reading);
     case "input_audio":
@@ -369,25 +370,6 @@ function readText(part: JsonObject, path: string, reading: RequestReading): Text
 function noteFileContext(context: PartContext, path: string, reading: RequestReading) {
   if (context === "tool_result") reading.use("tool_result_files", path);
   else if (context !== "user") reading.useNative(path);
-}
-
-function readImage(
-  part: JsonObject,
-  context: PartContext,
-  path: string,
-  reading: RequestReading,
-): ImagePart {
-  const { image_url, detail = null } = part;
-  reading.need("image_input", path);
-  noteFileContext(context, path, reading);
-  const known = detail === "auto" || detail === "low" || detail === "high" ? detail : null;
-  if (known === "low" || known === "high") reading.use("image_detail", `${path}.detail`);
-  else if (known !== detail) reading.useNative(`${path}.detail`);
-  const url = requireText(image_url, `${path}.image_url`, reading);
-  const source = sourceOf(url);
-  if (source.kind === "url")
-    reading.use(isWebUrl(url) ? "image_url" : reading.native, `${path}.image_url`);
-  return { kind: "image", source, detail: known, cache: cacheMark(part) };
 }
 
 /** `null` where canon cannot hold the file. */

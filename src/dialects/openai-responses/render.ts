@@ -13,6 +13,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import { blockEvents } from "../answer-events.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage, textOf } from "../json.ts";
+import { codePoints } from "../openai-chat/family.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
 import { printUsage } from "./read-answer.ts";
 import {
@@ -357,7 +358,7 @@ function printLogprob({ top, bytes, ...logprob }: TokenLogprob): JsonObject {
 function printCitation({ url, title, start, end }: Citation, text: string): JsonObject | null {
   if (url === null) return null;
   const hasPosition = start !== null && end !== null;
-  const last = hasPosition ? 0 : Array.from(text).length;
+  const last = hasPosition ? 0 : codePoints(text);
   return {
     type: "url_citation",
     url,
