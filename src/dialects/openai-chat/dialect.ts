@@ -20,7 +20,7 @@ import {
   objectOf,
   type EventStream,
 } from "../contract-schemas.ts";
-import type { Dialect, Surface, Upstream } from "../dialect.ts";
+import type { Dialect, Surface } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
 import { countIn, textIn } from "../json.ts";
 import { WEATHER } from "../protocol-family.ts";
@@ -273,15 +273,6 @@ export const chatSurface: Surface = {
   },
 };
 
-/** Chat completions for providers. */
-const chatUpstream: Upstream = {
-  format: fitting(formatChat, OPENAI_CHAT.requires),
-  parseStream: parseChatStream,
-  parseAnswer: parseChatAnswer,
-  readError: readChatError,
-  host: deploymentHost,
-};
-
 /** Rerank in Jina's form, which most providers of OpenAI's protocols serve too. */
 const jinaReranker: NonNullable<Dialect["rerank"]> = {
   format: (request, target) => {
@@ -315,7 +306,13 @@ const jinaReranker: NonNullable<Dialect["rerank"]> = {
 
 /** The row of `dialects/table.ts`. */
 export const dialect: Dialect = {
-  generate: chatUpstream,
+  generate: {
+    format: fitting(formatChat, OPENAI_CHAT.requires),
+    parseStream: parseChatStream,
+    parseAnswer: parseChatAnswer,
+    readError: readChatError,
+    host: deploymentHost,
+  },
   embed: openAiEmbedder,
   rerank: jinaReranker,
   moderate: moderationsUpstream,

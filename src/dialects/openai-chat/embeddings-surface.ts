@@ -252,21 +252,14 @@ function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceEr
   const upstream = upstreamFor("embed", dialect);
   const parseAnswer: typeof upstream.parseAnswer = (...options) =>
     inEncoding(upstream.parseAnswer(...options), request.encoding ?? "float");
-  const call = callTo({ ...upstream, parseAnswer }, forModel(request, target), target);
-  return "code" in call ? call : { ...call, simulated: simulatedLength(target) };
-}
-
-/** The length of the model's vectors, for the simulated upstream (docs/mock.md). */
-function simulatedLength({ model }: Target): readonly string[] {
-  return model.defaultDimensions === null
-    ? []
-    : ["x-mock", `dimensions=${model.defaultDimensions}`];
-}
-
-/** Many models with a single length refuse `dimensions`. */
-function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
-  const isOnly = model.dimensions.length === 1 && model.dimensions[0] === request.dimensions;
-  return isOnly ? { ...request, dimensions: null } : request;
+  const { dimensions, defaultDimensions } = target.model;
+  // Many models with a single length refuse `dimensions`.
+  const isOnly = dimensions.length === 1 && dimensions[0] === request.dimensions;
+  const fitted = isOnly ? { ...request, dimensions: null } : request;
+  const call = callTo({ ...upstream, parseAnswer }, fitted, target);
+  // The length of the model's vectors, for the simulated upstream (docs/mock.md).
+  const simulated = defaultDimensions === null ? [] : ["x-mock", `dimensions=${defaultDimensions}`];
+  return "code" in call ? call : { ...call, simulated };
 }
 
 function inEncoding(
@@ -348,8 +341,7 @@ function renderEmbeddings(
   const errors: object[] = [];
   for (const [index, part] of parts.entries()) {
     const partEnd = ends[index];
-    if (partEnd === undefined) throw new Error("embeddings: a part without an end");
-    if ("failure" in partEnd) errors.push(...gapsOf(part, partEnd.failure));
+    if (partEnd && "failure" in partEnd) errors.push(...gapsOf(part, partEnd.failure));
     else addVectors(pieces, part, resultOf(partEnd, "embed"));
   }
   // Where a provider sent no count, the sum of the others would be wrong.

@@ -38,7 +38,7 @@ import {
   limitHeaders,
   type ProtocolFamily,
 } from "../protocol-family.ts";
-import { hasUnknownMember, type RequestReading } from "../request-reading.ts";
+import { hasUnknownMember, isEmptyValue, type RequestReading } from "../request-reading.ts";
 import { formatLastSseEvent } from "../sse.ts";
 import { namedToolFeature } from "../translate-request.ts";
 
@@ -410,9 +410,7 @@ export function statefulMember(
 ): ServiceError | null {
   for (const name in sentences) {
     const value = memberIn(body, name);
-    if (value == null || value === false) continue;
-    if (Array.isArray(value) && value.length === 0) continue;
-    return storedState(name, sentences[name] ?? "");
+    if (value !== false && !isEmptyValue(value)) return storedState(name, sentences[name] ?? "");
   }
   return memberIn(body.prompt_cache_options, "comparison_response_id") == null
     ? null

@@ -22,7 +22,7 @@ import {
   type EventStream,
   type EventTable,
 } from "../contract-schemas.ts";
-import type { Dialect, Surface, Upstream } from "../dialect.ts";
+import type { Dialect, Surface } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
 import { OPENAI_FAMILY, deploymentHost } from "../openai-chat/family.ts";
 import { readChatError } from "../openai-chat/read-answer.ts";
@@ -31,7 +31,7 @@ import { refusingUnknown } from "../request-reading.ts";
 import { OPENAI_RESPONSES } from "./facts.ts";
 import { formatResponsesRequest } from "./format.ts";
 import { RESPONSES_REQUESTS } from "./parse-request.ts";
-import { parseResponsesAnswer, parseResponsesStream, parseTokenCount } from "./read-answer.ts";
+import { parseResponsesAnswer, parseResponsesStream } from "./read-answer.ts";
 import { ResponsesStreamObserver, editResponsesRequest, readResponsesAnswer } from "./relay.ts";
 import { ResponsesRenderer, renderResponsesAnswer } from "./render.ts";
 import { RESPONSES_FIELDS } from "./request-facts.ts";
@@ -320,17 +320,13 @@ export const responsesSurface: Surface = {
   },
 };
 
-/** Responses for providers, for requests in another protocol. */
-const responsesUpstream: Upstream = {
-  format: fitting(formatResponsesRequest, OPENAI_RESPONSES.requires),
-  parseStream: (_request, target) => parseResponsesStream(target.model.signatureFamily),
-  parseAnswer: (bytes, request, target) =>
-    request.purpose === "count"
-      ? parseTokenCount(bytes)
-      : parseResponsesAnswer(bytes, target.model.signatureFamily),
-  readError: readChatError,
-  host: deploymentHost,
+/** The row of `dialects/table.ts`; providers get requests of other protocols. */
+export const dialect: Dialect = {
+  generate: {
+    format: fitting(formatResponsesRequest, OPENAI_RESPONSES.requires),
+    parseStream: parseResponsesStream,
+    parseAnswer: parseResponsesAnswer,
+    readError: readChatError,
+    host: deploymentHost,
+  },
 };
-
-/** The row of `dialects/table.ts`. */
-export const dialect: Dialect = { generate: responsesUpstream };

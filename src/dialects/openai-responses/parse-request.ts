@@ -36,6 +36,7 @@ import {
   RESPONSES_KINDS,
   STREAM_OPTION_MEMBERS,
   TEXT_MEMBERS,
+  hasTwoFormats,
   requestedFormat,
 } from "./request-facts.ts";
 
@@ -156,13 +157,13 @@ const FORMAT_MEMBERS = ["type", "name", "description", "schema", "strict"];
 const PLAIN_FORMAT_MEMBERS = ["type"];
 
 function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest["format"] {
-  const found = requestedFormat(body);
-  if (found === null) return null;
-  if ("code" in found) {
-    reading.refuseRequest(found);
-    return null;
+  const requested = requestedFormat(body);
+  if (requested === null) return null;
+  const { format, path } = requested;
+  if (hasTwoFormats(body)) {
+    const rule = "and text.format ask for different formats; send one of them";
+    reading.refuseMember("conflicting_fields", "response_format", rule);
   }
-  const { format, path } = found;
   const { type, schema } = format;
   const members = type === "json_schema" ? FORMAT_MEMBERS : PLAIN_FORMAT_MEMBERS;
   reading.useUnknown(format, members, path);

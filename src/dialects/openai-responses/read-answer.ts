@@ -13,7 +13,7 @@ import {
 } from "../../canon/json.ts";
 import { answerFailure } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, readTokenLogprobs, urlCitation } from "../answer-events.ts";
-import type { EventParser } from "../dialect.ts";
+import type { Upstream } from "../dialect.ts";
 import {
   countIn,
   listOf,
@@ -31,22 +31,14 @@ import { readErrorFrame } from "../openai-chat/read-answer.ts";
 import { REQUEST_FAILURES } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
 
-/** @param family who can read the signatures of the endpoint's model. */
-export function parseResponsesStream(family: string | null): EventParser {
-  return new SseEventParser(new ResponseReader(family));
-}
+export const parseResponsesStream: Upstream["parseStream"] = (_request, { model }) =>
+  new SseEventParser(new ResponseReader(model.signatureFamily));
 
-/**
- * A whole response resource as the events that a stream of it would be.
- *
- * @param family who can read the signatures of the endpoint's model.
- */
-export function parseResponsesAnswer(
-  bytes: Uint8Array,
-  family: string | null,
-): readonly InferenceEvent[] {
-  const reader = new ResponseReader(family);
+/** A whole response resource as the events that a stream of it would be, or a token count. */
+export const parseResponsesAnswer: Upstream["parseAnswer"] = (bytes, { purpose }, { model }) => {
+  const reader = new ResponseReader(model.signatureFamily);
   const response = parseAnswerBytes(bytes);
+  if (purpose === "count") return countedTokens(countIn(response, "input_tokens"));
   if (!isJsonObject(response)) reader.fail("malformed");
   else {
     const { error, status } = response;
@@ -58,12 +50,7 @@ export function parseResponsesAnswer(
     }
   }
   return reader.drain();
-}
-
-/** The answer to a token count. */
-export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
-  return countedTokens(countIn(parseAnswerBytes(bytes), "input_tokens"));
-}
+};
 
 /** The parts of one output item that have been reported. */
 interface Reported {

@@ -69,9 +69,9 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
   const { body } = edit;
   const { text, store } = request.body;
   edit.set("store", false, STORE_FALSE_SENT);
-  const found = requestedFormat(request.body);
-  if (found !== null && "format" in found && found.path === "response_format") {
-    const { format } = found;
+  const requested = requestedFormat(request.body);
+  if (requested?.path === "response_format") {
+    const { format } = requested;
     edit.set("text", { ...(isJsonObject(text) && text), format }, MEMBER_REWRITTEN);
   }
   if (provider.flags.includes("no_include")) dropEncryptedReasoning(edit);

@@ -1,6 +1,5 @@
 import type { Capability } from "../../canon/capability.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Kinds, TypeNeeds } from "../kinds.ts";
 import {
   CONVERSATION_FIELDS,
@@ -10,7 +9,8 @@ import {
   STATE,
   type FieldRegistry,
 } from "../request-reading.ts";
-import { ownValue } from "../json.ts";
+import { memberIn, ownValue } from "../json.ts";
+import { membersWithValue } from "../request-draft.ts";
 
 /**
  * Every known top-level member of a responses request
@@ -157,31 +157,24 @@ interface RequestedFormat {
 /**
  * `text.format`, or the alias `response_format` in its chat spelling (`json_schema` nested) or
  * flat; `null` where neither stands: a bare `text: {}` requests nothing
- * (docs/protocols.md#responses). Two that differ are a 400 that names the alias.
+ * (docs/protocols.md#responses).
  */
-export function requestedFormat(body: JsonObject): RequestedFormat | ServiceError | null {
+export function requestedFormat(body: JsonObject): RequestedFormat | null {
   const { text, response_format: alias } = body;
-  const own = isJsonObject(text) ? text.format : null;
-  if (!isJsonObject(alias)) return isJsonObject(own) ? { format: own, path: "text.format" } : null;
-  const format = flattened(alias);
-  if (!isJsonObject(own)) return { format, path: "response_format" };
-  if (canonicalJson(withoutNulls(own)) === canonicalJson(withoutNulls(format)))
-    return { format: own, path: "text.format" };
-  return invalidRequest(
-    "conflicting_fields",
-    "response_format and text.format ask for different formats; send one of them",
-    "response_format",
-  );
+  const format = memberIn(text, "format");
+  if (isJsonObject(format)) return { format, path: "text.format" };
+  return isJsonObject(alias) ? { format: flattened(alias), path: "response_format" } : null;
+}
+
+/** Whether a body has the format in both spellings, and they differ. */
+export function hasTwoFormats({ text, response_format: alias }: JsonObject): boolean {
+  const format = memberIn(text, "format");
+  if (!isJsonObject(format) || !isJsonObject(alias)) return false;
+  const [one, other] = [format, flattened(alias)].map(membersWithValue);
+  return canonicalJson(one) !== canonicalJson(other);
 }
 
 /** Flattens the chat spelling; a flat one stays. */
-function flattened(alias: JsonObject): JsonObject {
-  const { json_schema: nested, ...rest } = alias;
+function flattened({ json_schema: nested, ...rest }: JsonObject): JsonObject {
   return isJsonObject(nested) ? { ...rest, ...nested } : rest;
-}
-
-function withoutNulls(object: JsonObject): Readonly<Record<string, JsonValue>> {
-  const kept: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(object)) if (value != null) kept[name] = value;
-  return kept;
 }

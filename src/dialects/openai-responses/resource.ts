@@ -99,9 +99,9 @@ function echoedTool(tool: JsonValue): JsonValue {
 }
 
 function echoedText(body: JsonObject): JsonObject {
-  const found = requestedFormat(body);
+  const requested = requestedFormat(body);
   return {
-    format: found !== null && "format" in found ? echoedFormat(found.format) : { type: "text" },
+    format: requested === null ? { type: "text" } : echoedFormat(requested.format),
     verbosity: memberIn(body.text, "verbosity") ?? undefined,
   };
 }
