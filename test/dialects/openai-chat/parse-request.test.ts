@@ -229,7 +229,7 @@ describe("features that a request requires of a wire protocol", () => {
     [
       "a picture by another scheme",
       image("gs://bucket/a.png"),
-      { conversation: "messages[0]", native_chat: "messages[0].content[0]" },
+      { conversation: "messages[0]", native_chat: "messages[0].content[0].image_url.url" },
     ],
     ["a PDF", file("application/pdf"), { conversation: "messages[0]" }],
     [
