@@ -349,15 +349,15 @@ function read(headers: IncomingHeaders): ProtocolHeaders {
   const version = headers["anthropic-version"];
   const value = headers[BETA_HEADER];
   if (version === undefined && value === undefined) return NO_HEADERS;
-  const given = value === undefined ? [] : String(value).split(",");
-  const betas = given
+  const sent = value === undefined ? [] : String(value).split(",");
+  const betas = sent
     .map((beta) => beta.trim())
     .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
     .slice(0, MAXIMUM_BETAS);
   return {
     version: textOrNull(version),
     betas,
-    ...(betas.length < given.length && { unsent: [BETA_HEADER] }),
+    ...(betas.length < sent.length && { unsent: [BETA_HEADER] }),
   };
 }
 
@@ -404,7 +404,7 @@ interface Support extends JsonObject {
  * each of the route. Then every capability of the route under its name here, which overrides a name
  * of the protocol (`image_input`, `code_execution`).
  */
-function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObject {
+function capabilities({ serves, capabilities: ofRoute }: DescribedRoute): JsonObject {
   const requires = (needs: readonly Capability[], ...features: readonly Feature[]) =>
     support(serves("messages", needs, features));
   const effort = Object.fromEntries(
@@ -438,7 +438,7 @@ function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObje
         enabled: requires(["reasoning"], "reasoning_budget"),
       },
     },
-    ...Object.fromEntries(known.map((name) => [name, support(true)])),
+    ...Object.fromEntries(ofRoute.map((name) => [name, support(true)])),
   };
 }
 

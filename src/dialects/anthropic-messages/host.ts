@@ -135,16 +135,16 @@ const OURS = ["anthropic_version", "anthropic_beta"];
  */
 function hostedBody(body: JsonObject, version: string, elsewhere: readonly string[]) {
   // Without a prototype, so that a member `__proto__` is sent as a member.
-  const kept: Members = Object.create(null);
+  const members: Members = Object.create(null);
   const stripped: string[] = [];
   for (const name in body) {
     if (body[name] === undefined) continue;
     if (DIRECT_HINTS.includes(name)) stripped.push(name);
     else if (OURS.includes(name)) stripped.push("unknown_field");
-    else if (!elsewhere.includes(name)) kept[name] = body[name];
+    else if (!elsewhere.includes(name)) members[name] = body[name];
   }
-  kept.anthropic_version = version;
-  return { body: kept, stripped };
+  members.anthropic_version = version;
+  return { body: members, stripped };
 }
 
 /** The value of the header of beta flags; `null` where it is absent. */
@@ -250,7 +250,7 @@ class InvokeStream implements AnswerStream {
     if (this.failure !== null || this.done) return events;
     for (const frame of this.#frames.push(chunk)) {
       if (this.failure !== null || this.done) break;
-      this.#take(frame, events);
+      this.#readFrame(frame, events);
     }
     const { fault } = this.#frames;
     if (fault !== null && this.failure === null && !this.done)
@@ -271,7 +271,7 @@ class InvokeStream implements AnswerStream {
     return this.#inner.fail(error);
   }
 
-  #take({ headers, payload }: Frame, events: Uint8Array[]): void {
+  #readFrame({ headers, payload }: Frame, events: Uint8Array[]): void {
     const body = parseAnswerBytes(payload);
     const failure = frameFailure(headers, body);
     if (failure !== null) return this.#fail(failure, events);

@@ -87,7 +87,7 @@ class MessageReader extends AnswerEvents {
   openBlock(block: JsonMember): void {
     // Blocks do not overlap; one that was never closed ends here.
     this.closeBlock();
-    const kind = isJsonObject(block) ? KINDS.find((known) => known === block.type) : undefined;
+    const kind = isJsonObject(block) ? KINDS.find((one) => one === block.type) : undefined;
     if (!isJsonObject(block) || kind === undefined)
       return this.fail("malformed", "unexpected_output_item");
     const { input } = block;

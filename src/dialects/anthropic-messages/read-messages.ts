@@ -153,9 +153,9 @@ type Block =
   | ToolCallPart
   | { readonly kind: "tool_result"; readonly result: ToolResult };
 
-const isInput = (block: Block): block is TextPart | ImagePart | FilePart =>
+const isInput = (block: Block) =>
   block.kind === "text" || block.kind === "image" || block.kind === "file";
-const isAssistantPart = (block: Block): block is TextPart | ReasoningPart | ToolCallPart =>
+const isAssistantPart = (block: Block) =>
   block.kind === "text" || block.kind === "reasoning" || block.kind === "tool_call";
 
 /** The blocks of a list that canon can hold; a list may be absent. */

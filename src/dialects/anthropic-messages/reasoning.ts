@@ -128,7 +128,7 @@ export function readReasoning(
   reading: RequestReading,
 ): ReasoningRequest | null {
   const requested = memberIn(output_config, "effort");
-  const effort = EFFORTS.find((known) => known === requested) ?? "unspecified";
+  const effort = EFFORTS.find((one) => one === requested) ?? "unspecified";
   if (requested != null) {
     reading.need("reasoning", "output_config.effort");
     reading.use(

@@ -96,12 +96,12 @@ export class ToolFragments {
   }
 
   #callOf(index: number | null, id: string, name: string): Call {
-    const known =
+    const begun =
       index !== null ? this.#byIndex.get(index) : id === "" ? this.#last : this.#byId.get(id);
     // Some providers give all calls the same index: another name and id begin another call.
     const isOther =
-      index !== null && id !== "" && name !== "" && known?.id !== "" && known?.id !== id;
-    const call = known == null || isOther ? this.#begin(id) : known;
+      index !== null && id !== "" && name !== "" && begun?.id !== "" && begun?.id !== id;
+    const call = begun == null || isOther ? this.#begin(id) : begun;
     if (call !== this.#last) this.settle();
     if (index !== null) this.#byIndex.set(index, call);
     if (call.id !== "") this.#byId.set(call.id, call);
@@ -137,7 +137,7 @@ export class ToolFragments {
  */
 function signatureIn({ extra_content: extra }: JsonObject): string {
   const signatures = isJsonObject(extra)
-    ? Object.values(extra).map((own) => textIn(own, THOUGHT_SIGNATURE))
+    ? Object.values(extra).map((vendor) => textIn(vendor, THOUGHT_SIGNATURE))
     : [];
   return signatures.find((signature) => signature !== null) ?? "";
 }

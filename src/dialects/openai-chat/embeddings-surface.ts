@@ -77,7 +77,7 @@ function readEmbeddings(
     inputs: reading.forTranslation ? inputsOf(input) : [],
     isScalar: typeof input === "string" || isTokens,
     dimensions: numberOrNull(dimensions ?? other),
-    encoding: VECTOR_ENCODINGS.find((known) => known === encoding) ?? null,
+    encoding: VECTOR_ENCODINGS.find((one) => one === encoding) ?? null,
     purpose: purposeOf(textOf(body.input_type)),
     mayTruncate: flagOrNull(body.truncation),
     extras,
@@ -333,9 +333,9 @@ function renderEmbeddings(
   context: AnswerContext,
 ): UnaryAnswer {
   const results = ends.flatMap((end) => ("result" in end ? resultOf(end, "embed") : []));
-  const [known] = results;
+  const [firstResult] = results;
   const [end] = ends;
-  if (!takesGaps && ends.length === 1 && known?.isVerbatim === true && end && "bytes" in end)
+  if (!takesGaps && ends.length === 1 && firstResult?.isVerbatim === true && end && "bytes" in end)
     return { bytes: end.bytes, dropped: [], gaps: 0 };
   const pieces: string[] = [];
   const errors: object[] = [];
@@ -350,7 +350,7 @@ function renderEmbeddings(
     0,
   );
   const tail = {
-    model: known?.model ?? context.model,
+    model: firstResult?.model ?? context.model,
     usage: { prompt_tokens: tokens ?? 0, total_tokens: tokens ?? 0 },
     errors: takesGaps ? errors : undefined,
   };

@@ -259,13 +259,13 @@ function functionName(tool: JsonMember, isNested: boolean) {
 function choiceMembers(
   choice: JsonMember,
   type: "function" | "allowed_tools",
-  known: readonly string[],
+  allowed: readonly string[],
   isNested: boolean,
 ): JsonObject | null {
   if (!isJsonObject(choice) || choice.type !== type) return null;
   if (isNested && hasUnknownMember(choice, ["type", type])) return null;
   const members = isNested ? choice[type] : choice;
-  const names = isNested ? known : ["type", ...known];
+  const names = isNested ? allowed : ["type", ...allowed];
   return isJsonObject(members) && !hasUnknownMember(members, names) ? members : null;
 }
 
@@ -380,21 +380,21 @@ export function includesUsage({ stream_options: options }: JsonObject): boolean 
  * A known type of a content part. `null` for an unknown one, which cannot be approved: only a route
  * that forwards unknown members accepts it.
  */
-export function partType<Known extends object>(
+export function partType<Types extends object>(
   part: JsonMember,
-  known: Known,
+  types: Types,
   path: string,
   reading: RequestReading,
-): (keyof Known & string) | null {
+): (keyof Types & string) | null {
   const type = memberIn(part, "type");
-  if (typeof type === "string" && isKeyOf(known, type)) return type;
-  const rule = `must be one of ${Object.keys(known).join(", ")}`;
+  if (typeof type === "string" && isKeyOf(types, type)) return type;
+  const rule = `must be one of ${Object.keys(types).join(", ")}`;
   reading.noteUnknownKind("unknown_content_part", `${path}.type`, rule);
   return null;
 }
 
-function isKeyOf<Known extends object>(known: Known, name: string): name is keyof Known & string {
-  return Object.hasOwn(known, name);
+function isKeyOf<Table extends object>(table: Table, name: string): name is keyof Table & string {
+  return Object.hasOwn(table, name);
 }
 
 /**

@@ -119,7 +119,7 @@ const NUMBER_LENGTH = 5;
 function shortenCallIds(edit: BodyEdit) {
   const { body, dropped } = edit;
   const { messages } = body;
-  const kept = new Set(
+  const validIds = new Set(
     listOf(messages)
       .flatMap(idsOf)
       .filter((id) => SHORT.test(id)),
@@ -132,7 +132,7 @@ function shortenCallIds(edit: BodyEdit) {
     while (short === undefined) {
       number += 1;
       const candidate = `call${number.toString(36).padStart(NUMBER_LENGTH, "0")}`;
-      if (!kept.has(candidate)) shortIds.set(id, (short = candidate));
+      if (!validIds.has(candidate)) shortIds.set(id, (short = candidate));
     }
     return short;
   };

@@ -99,8 +99,8 @@ function refusePart(part: JsonObject, index: number): ServiceError | null {
 export function unknownMemberOf(part: JsonMember, path: string, isImage = false): string | null {
   if (!isJsonObject(part)) return null;
   const content = part.type === "text" ? "text" : "image_url";
-  const known = isImage ? ["url"] : ["type", content];
-  const name = Object.keys(part).find((one) => !known.includes(one) && part[one] != null);
+  const members = isImage ? ["url"] : ["type", content];
+  const name = Object.keys(part).find((one) => !members.includes(one) && part[one] != null);
   if (name !== undefined) return `${path}.${shownName(name)}`;
   return isImage ? null : unknownMemberOf(part.image_url, `${path}.image_url`, true);
 }
@@ -160,8 +160,8 @@ function readMappedVerdict(
     }
   }
   const verdicts = MODERATION_CATEGORIES.map((name): readonly [string, CategoryVerdict] => {
-    const found = judged.get(name);
-    return [name, found === undefined ? UNMAPPED : { ...found, appliedTo: TEXT_ONLY }];
+    const judgement = judged.get(name);
+    return [name, judgement === undefined ? UNMAPPED : { ...judgement, appliedTo: TEXT_ONLY }];
   });
   return {
     flagged: verdicts.some(([, { flagged }]) => flagged),

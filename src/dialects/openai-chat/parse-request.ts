@@ -201,29 +201,29 @@ function readLimit(
 /** Vendors' own reasoning members require the capability, and are never translated. */
 function readReasoning(body: JsonObject, reading: RequestReading): GenerateRequest["reasoning"] {
   const { thinking, reasoning } = body;
-  const { effort, path } = requestedEffort(body);
-  const known = REASONING_EFFORTS.find((one) => one === effort) ?? "unspecified";
-  if (effort !== null) {
+  const { effort: requested, path } = requestedEffort(body);
+  const effort = REASONING_EFFORTS.find((one) => one === requested) ?? "unspecified";
+  if (requested !== null) {
     if (path === "reasoning.effort") {
       reading.replace(body, "reasoning", undefined, "effort_member_renamed");
-      reading.replace(body, "reasoning_effort", effort, "effort_member_renamed");
+      reading.replace(body, "reasoning_effort", requested, "effort_member_renamed");
     }
-    if (effort !== "none") reading.need("reasoning", path);
-    reading.use(known === "unspecified" ? reading.native : `effort_${known}`, path);
+    if (requested !== "none") reading.need("reasoning", path);
+    reading.use(effort === "unspecified" ? reading.native : `effort_${effort}`, path);
   }
   if (isJsonObject(thinking) && thinking.type !== "disabled") reading.need("reasoning", "thinking");
   if (isJsonObject(reasoning) && reasoning.enabled !== false && reasoning.effort !== "none") {
     reading.need("reasoning", "reasoning");
   }
   if (body.enable_thinking === true) reading.need("reasoning", "enable_thinking");
-  return effort === null ? null : { effort: known, budget: null, adaptive: false, display: null };
+  return requested === null ? null : { effort, budget: null, adaptive: false, display: null };
 }
 
 /** OpenRouter's libraries send `reasoning: {effort}`; other members of it are vendors' own. */
-function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject) {
-  return own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, ["effort"])
+function requestedEffort({ reasoning_effort: effort, reasoning }: JsonObject) {
+  return effort == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, ["effort"])
     ? { effort: textOrNull(reasoning.effort), path: "reasoning.effort" }
-    : { effort: textOrNull(own), path: "reasoning_effort" };
+    : { effort: textOrNull(effort), path: "reasoning_effort" };
 }
 
 function noteModalities(modalities: JsonMember, reading: RequestReading) {

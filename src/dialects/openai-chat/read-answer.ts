@@ -32,7 +32,7 @@ interface ChatQuestion {
   readonly logprobs: number | null;
   readonly tools: readonly { readonly name: string }[];
   /** The caller speaks this protocol too: report the members that no event carries. */
-  readonly ownProtocol?: true;
+  readonly isSameProtocol?: true;
 }
 
 export function parseChatStream(request: ChatQuestion, target: Target, answerId = ""): EventParser {
@@ -74,7 +74,7 @@ export const readingOfChat: NonNullable<Relay["reading"]> = (
   const question: ChatQuestion = {
     logprobs: body.logprobs === true ? 0 : null,
     tools: listOf(body.tools).map((tool) => ({ name: toolName(tool) })),
-    ownProtocol: true,
+    isSameProtocol: true,
   };
   return {
     parseStream: () => parseChatStream(question, target, answerId),
@@ -98,7 +98,7 @@ export abstract class ChoiceReader extends AnswerEvents {
   readEvent(data: string, name: string | null): void {
     if (data === "[DONE]") return this.conclude(true);
     const chunk = parseJsonText(data);
-    if (isJsonObject(chunk)) this.take(chunk, name, false);
+    if (isJsonObject(chunk)) this.readObject(chunk, name, false);
     else this.fail("malformed");
   }
 
@@ -112,7 +112,7 @@ export abstract class ChoiceReader extends AnswerEvents {
    * @param event name of its server-sent event.
    * @param isWhole it is the whole answer, not a chunk.
    */
-  take(object: JsonObject, event: string | null, isWhole: boolean): void {
+  readObject(object: JsonObject, event: string | null, isWhole: boolean): void {
     const failure = failureIn(object, event);
     if (failure !== null) return this.fail(failure);
     const choices = listOf(object.choices);
@@ -180,7 +180,7 @@ export abstract class ChoiceReader extends AnswerEvents {
 /** Reads a whole answer as the events of a stream. */
 export function readWhole(bytes: Uint8Array, reader: ChoiceReader): readonly InferenceEvent[] {
   const answer = parseAnswerBytes(bytes);
-  if (isJsonObject(answer)) reader.take(answer, null, true);
+  if (isJsonObject(answer)) reader.readObject(answer, null, true);
   if (reader.begun) reader.conclude(true);
   reader.fail("malformed");
   return reader.drain();
@@ -213,7 +213,7 @@ class ChatAnswerReader extends ChoiceReader {
   readonly #text = new TextCounter();
   readonly #request: ChatQuestion;
   /** There were members that no event carries. */
-  #hasOwnMembers = false;
+  #hasForeignMembers = false;
   #refused = false;
   #stopSequence: string | null = null;
 
@@ -240,8 +240,8 @@ class ChatAnswerReader extends ChoiceReader {
 
   protected override noteMembers(object: JsonObject): void {
     if (this.#reasoning.hasDropped) this.drop("signature_dropped");
-    if (this.#request.ownProtocol === true) this.#hasOwnMembers ||= hasOwnMember(object);
-    if (this.#hasOwnMembers && this.started) this.drop("answer_members_dropped");
+    if (this.#request.isSameProtocol === true) this.#hasForeignMembers ||= hasForeignMember(object);
+    if (this.#hasForeignMembers && this.started) this.drop("answer_members_dropped");
   }
 
   protected override complete(reason: FinishReason): void {
@@ -347,7 +347,7 @@ class ChatAnswerReader extends ChoiceReader {
 const MEDIA = /image|audio|video|file/;
 
 /** Whether a chunk or completion has a member with a value that no event carries. */
-function hasOwnMember(object: JsonObject): boolean {
+function hasForeignMember(object: JsonObject): boolean {
   const choices = listOf(object.choices).filter(isJsonObject);
   return (
     hasUnknownMember(object, CARRIED.answer) ||

@@ -153,8 +153,8 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
  */
 function noteMembers(message: JsonObject, path: string, reading: RequestReading) {
   const { role = null, tool_calls: calls, function_call: called, audio } = message;
-  const known: readonly string[] | undefined = ownValue(MESSAGE_MEMBERS, textOf(role));
-  if (known !== undefined) reading.useUnknown(message, known, path, role);
+  const members: readonly string[] | undefined = ownValue(MESSAGE_MEMBERS, textOf(role));
+  if (members !== undefined) reading.useUnknown(message, members, path, role);
   if (role === "function" || isJsonObject(called)) reading.need("tools", path);
   if (isJsonObject(audio)) reading.need("audio_output", `${path}.audio`);
   if (Array.isArray(calls) && calls.length === 0) {
@@ -256,8 +256,8 @@ function readPart(
   if (!isPlainMark(part.cache_control)) reading.useNative(`${path}.cache_control`);
   const capability = PART_NEEDS[type];
   if (capability != null) reading.need(capability, path);
-  const known = PART_MEMBERS[type];
-  if (known === undefined || !reading.useUnknown(part, known, path, role)) return null;
+  const members = PART_MEMBERS[type];
+  if (members === undefined || !reading.useUnknown(part, members, path, role)) return null;
   const { text, refusal, image_url: image } = part;
   const cache = cacheMark(part);
   switch (type) {
@@ -340,8 +340,8 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   if (!isJsonObject(call) || (call.type ?? "function") !== "function") return null;
   const { function: called, id, index } = call;
   // Answers number their tool calls, and clients send the index back.
-  const known = ["id", "type", "function", "index"];
-  const isKnown = reading.useUnknown(call, known, path, "assistant");
+  const members = ["id", "type", "function", "index"];
+  const isKnown = reading.useUnknown(call, members, path, "assistant");
   if (!isKnown || !isJsonObject(called)) return null;
   const member = `${path}.function`;
   if (!reading.useUnknown(called, ["name", "arguments"], member, "assistant")) return null;

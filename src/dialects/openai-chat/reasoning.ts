@@ -109,7 +109,7 @@ function withExtra(holder: JsonObject, change: Change) {
   return withObject(holder, "extra_content", (extra) => {
     let changed = extra;
     for (const name of Object.keys(extra)) {
-      changed = withObject(changed, name, (own) => withText(own, THOUGHT_SIGNATURE, change));
+      changed = withObject(changed, name, (vendor) => withText(vendor, THOUGHT_SIGNATURE, change));
     }
     return changed;
   });

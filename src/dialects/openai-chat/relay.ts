@@ -197,7 +197,7 @@ export class RelayedChatStream extends RelayedStream {
     }
     const chunk = parseJsonText(data);
     if (!isJsonObject(chunk)) this.failAnswer("malformed");
-    else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
+    else if (this.#readChunk(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
   }
 
   /**
@@ -216,19 +216,19 @@ export class RelayedChatStream extends RelayedStream {
   }
 
   /** Reads one chunk; returns whether it is relayed. */
-  #take(event: string | null, chunk: JsonObject): boolean {
+  #readChunk(event: string | null, chunk: JsonObject): boolean {
     this.failure = failureIn(chunk, event);
     if (this.failure !== null) return false;
     const usage = readUsage(chunk);
     if (usage !== null) this.usage = usage;
     const choices = this.#readChoices(chunk);
     if (this.failure !== null) return false;
-    this.#takeOutput(chunk.choices);
+    this.#countOutput(chunk.choices);
     this.hasOutput ||= this.finish !== null;
     return !(this.#hideUsage && usage !== null && choices === 0);
   }
 
-  #takeOutput(choices: JsonMember) {
+  #countOutput(choices: JsonMember) {
     for (const choice of listOf(choices)) {
       if (!isJsonObject(choice)) continue;
       const { delta, message } = choice;
@@ -266,19 +266,19 @@ export class RelayedChatStream extends RelayedStream {
       if (!isJsonObject(choice)) continue;
       const index = numberOrNull(choice.index) ?? 0;
       const reason = choice.finish_reason;
-      const known = this.#choices.get(index);
+      const earlier = this.#choices.get(index);
       this.failure ??= choiceFailure(choice);
       this.finish = finishReason(reason) ?? this.finish;
       // Later output does not cancel a reason; after a `null` the member has the protocol's
       // meaning.
       const end = choiceEnd(reason);
       if (
-        known === undefined ||
+        earlier === undefined ||
         end === "finished" ||
-        (known === "missing" && end === "unfinished")
+        (earlier === "missing" && end === "unfinished")
       )
         this.#choices.set(index, end);
-      else if (known === "finished" && holdsAnswer(choice)) this.#choices.set(index, "resumed");
+      else if (earlier === "finished" && holdsAnswer(choice)) this.#choices.set(index, "resumed");
     }
     return choices.length;
   }
@@ -330,7 +330,7 @@ export function readChatAnswer(bytes: Uint8Array, context: AnswerContext): Whole
 }
 
 /** Values of `finish_reason` that official clients know. */
-const OWN_REASONS: ReadonlySet<JsonMember> = new Set<JsonValue>([
+const PROTOCOL_REASONS: ReadonlySet<JsonMember> = new Set<JsonValue>([
   "stop",
   "length",
   "tool_calls",
@@ -348,7 +348,7 @@ function clientAnswer(answer: JsonObject, family: string | null) {
   const choices = listOf(tagged.choices);
   if (!choices.some(hasForeignReason)) return { answer: tagged, edits };
   const mapped = choices.map((choice) =>
-    hasForeignReason(choice) ? withMember(choice, "finish_reason", ownReason) : choice,
+    hasForeignReason(choice) ? withMember(choice, "finish_reason", protocolReason) : choice,
   );
   return { answer: { ...tagged, choices: mapped }, edits: edits | FINISH_MAPPED };
 }
@@ -358,12 +358,12 @@ function hasForeignReason(choice: JsonValue): choice is JsonObject {
   return (
     typeof value === "string" &&
     value !== "" &&
-    !OWN_REASONS.has(value) &&
+    !PROTOCOL_REASONS.has(value) &&
     finishReason(value) !== "other"
   );
 }
 
-function ownReason(value: JsonMember): string | null {
+function protocolReason(value: JsonMember): string | null {
   const reason = finishReason(value);
   return reason === null ? null : formatFinishReason(reason);
 }
@@ -377,7 +377,7 @@ function judge(answer: JsonObject, expectedChoices: number): Ending {
   const failure =
     failureIn(answer) ??
     (choices.length > 0 && choices.every(isAnswer)
-      ? (choices.map(choiceFailure).find((found) => found !== null) ??
+      ? (choices.map(choiceFailure).find((one) => one !== null) ??
         closingFailure(ends, expectedChoices))
       : answerFailure("malformed"));
   const finish = failure === null ? closingReason(finishReason(reasons[0]), ends) : null;

@@ -119,7 +119,7 @@ function readReasoning(
   reading: RequestReading,
 ): ReasoningRequest | null {
   if (!isJsonObject(reasoning)) return null;
-  const effort = REASONING_EFFORTS.find((known) => known === reasoning.effort) ?? "unspecified";
+  const effort = REASONING_EFFORTS.find((one) => one === reasoning.effort) ?? "unspecified";
   if (effort !== "unspecified") reading.use(`effort_${effort}`, "reasoning.effort");
   const { summary, generate_summary: older, context, mode } = reasoning;
   const requested = summary ?? older;
@@ -200,8 +200,8 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): reado
     return [];
   }
   reading.need("tools", `${path}.type`);
-  const known = tool.defer_loading === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS;
-  reading.useUnknown(tool, known, path);
+  const members = tool.defer_loading === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS;
+  reading.useUnknown(tool, members, path);
   return [readFunction(tool, path, null, reading)];
 }
 

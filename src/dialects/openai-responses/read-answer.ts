@@ -116,12 +116,12 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
         this.readOutput(response);
         return this.end(endingOf(terminalStatus(type, response), response, this));
       default:
-        this.#takeItemEvent(type, event);
+        this.#readItemEvent(type, event);
         this.#settle();
     }
   }
 
-  #takeItemEvent(type: string, event: JsonObject): void {
+  #readItemEvent(type: string, event: JsonObject): void {
     this.start(null);
     const index = numberOrNull(event.output_index) ?? 0;
     const content = numberOrNull(event.content_index) ?? 0;
@@ -294,16 +294,16 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
       this.#reasoning(index, position, textOf(memberIn(part, "text")), summary);
   }
 
-  #openCall(index: number, { name, call_id: callId, id }: JsonObject, reported: Reported) {
+  #openCall(index: number, { name, call_id: callId, id: itemId }: JsonObject, reported: Reported) {
     if (reported.opened) return;
-    const known = typeof callId === "string" && callId !== "" ? callId : id;
-    if (typeof name !== "string" || name === "" || typeof known !== "string") {
+    const id = typeof callId === "string" && callId !== "" ? callId : itemId;
+    if (typeof name !== "string" || name === "" || typeof id !== "string") {
       this.#unexpected ??= "unnamed_call";
       return;
     }
     reported.opened = true;
     this.calls = true;
-    this.blocks.openTool(String(index), known, name);
+    this.blocks.openTool(String(index), id, name);
   }
 
   #reported(index: number, item?: JsonObject): Reported {

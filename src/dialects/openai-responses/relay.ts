@@ -218,7 +218,7 @@ export class ResponsesStreamObserver extends RelayedStream {
       const placed = missing === null ? value : { ...value, ...missing };
       const tagged = tagEvent(placed, this.#context.signatureFamily);
       this.#count(placed);
-      this.#output.take(type, tagged);
+      this.#output.add(type, tagged);
       const characters = charactersOf(type, value);
       this.hasOutput ||= characters > 0;
       // Later events of a part or item repeat its pieces.
@@ -408,7 +408,7 @@ class PartialOutput implements OutputSummary {
    * Takes one event of the stream. Events of items that were not added, and of unknown kinds,
    * change nothing.
    */
-  take(type: string, event: JsonObject): void {
+  add(type: string, event: JsonObject): void {
     const { output_index: index, item, delta } = event;
     if (typeof index !== "number") return;
     if (isJsonObject(item)) return this.#put(index, item, type === "response.output_item.done");

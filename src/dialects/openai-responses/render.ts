@@ -61,7 +61,7 @@ export class ResponsesRenderer implements EventRenderer {
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
-    this.#take(event);
+    this.#render(event);
     const printed = this.#printed;
     this.#printed = [];
     return printed;
@@ -69,7 +69,7 @@ export class ResponsesRenderer implements EventRenderer {
 
   whole({ model, blocks, usage, finish }: Answer): ReturnType<Translation["renderAnswer"]> {
     this.#start(model);
-    for (const event of blocks.flatMap(blockEvents)) this.#take(event);
+    for (const event of blocks.flatMap(blockEvents)) this.#render(event);
     this.#usage = usage;
     const body = this.#conclude(finish?.reason ?? "other", finish?.stopSequence ?? null);
     return { body, dropped: [...this.dropped] };
@@ -88,7 +88,7 @@ export class ResponsesRenderer implements EventRenderer {
     return printFailed(response, this.#sequence);
   }
 
-  #take(event: InferenceEvent): void {
+  #render(event: InferenceEvent): void {
     switch (event.type) {
       case "start":
         return this.#start(event.model);

@@ -274,9 +274,9 @@ export class EventPositions {
     const isItem = isJsonObject(item);
     if (!isItem && id === undefined) return null;
     const name = isItem ? item.id : id;
-    const known = this.#items.get(name) ?? Math.max(this.#items.size - 1, 0);
+    const latest = this.#items.get(name) ?? Math.max(this.#items.size - 1, 0);
     const begins = type === "response.output_item.added";
-    const position = typeof index === "number" ? index : begins ? this.#items.size : known;
+    const position = typeof index === "number" ? index : begins ? this.#items.size : latest;
     if (begins) {
       this.#items.set(name, position);
       this.#part = -1;
