@@ -24,7 +24,6 @@ import {
   blocksOf,
   removedInVersion,
   serverToolNeeds,
-  storedFile,
   type BlockContext,
 } from "./request-facts.ts";
 import { flagOrNull, listOf, memberIn, textOf, textOrNull } from "../json.ts";
@@ -184,10 +183,6 @@ function readBlock(
   reading: RequestReading,
 ): Block | null {
   const type = textOf(block.type);
-  if (type === "container_upload") {
-    reading.refuseRequest(storedFile(`${path}.file_id`));
-    return null;
-  }
   const facts = blockFacts(type);
   if (facts === null) {
     // It cannot be approved: only a route that forwards unknown members accepts it.
@@ -304,13 +299,14 @@ function readResult(block: JsonObject, path: string, reading: RequestReading): T
   };
 }
 
-/** Where the bytes of an image or document come from. */
+/**
+ * Where the bytes of an image or document come from. A file kept at the provider is refused by kind
+ * (`MESSAGES_KINDS`).
+ */
 function readSource(block: JsonObject, path: string, reading: RequestReading): DataSource {
   const kind = block.type === "image" ? "image" : "document";
   const source: JsonObject = isJsonObject(block.source) ? block.source : {};
   const { type, url, media_type: mediaType, data } = source;
-  if (type === "file" || source.file_id != null)
-    reading.refuseRequest(storedFile(`${path}.source.file_id`));
   if (type === "url") reading.use(kind === "image" ? "image_url" : "file_url", `${path}.source`);
   if (isJsonObject(block.source) && !isPlainSource(source, kind))
     reading.useNative(`${path}.source`);

@@ -304,8 +304,3 @@ export function refusedBody(body: JsonObject, headers: ProtocolHeaders): Service
   const removed = version === VERSIONS[0] ? undefined : REMOVED.find((name) => body[name] != null);
   return removed === undefined ? null : removedInVersion(removed, "does not exist");
 }
-
-/** The 400 for content that names a file kept at the provider instead of holding it. */
-export function storedFile(path: string): ServiceError {
-  return storedState(path, "names a file kept at the provider; send the file itself");
-}

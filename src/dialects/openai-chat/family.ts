@@ -420,12 +420,6 @@ export function statefulMember(
       );
 }
 
-/** The 400 for a part, or a member of one, that names a file kept at a provider. */
-export function storedFile(part: JsonMember, path: string): ServiceError | null {
-  if (memberIn(part, "file_id") == null) return null;
-  return storedState(`${path}.file_id`, "names a file kept at a provider; send the file itself");
-}
-
 /**
  * Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same
  * values.

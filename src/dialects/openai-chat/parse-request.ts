@@ -18,7 +18,7 @@ import {
   textOf,
   textOrNull,
 } from "../json.ts";
-import { unknownTool, type Kinds } from "../kinds.ts";
+import type { Kinds } from "../kinds.ts";
 import { isForced } from "../request-draft.ts";
 import {
   CONVERSATION_FIELDS,
@@ -305,21 +305,15 @@ function readChoice(
   return readForcedChoice(choice, all, tools, true, reading);
 }
 
-/** `null` for a tool that is no function. An unknown type cannot be approved, so it is refused. */
+/** `null` for a tool that is no function; `CHAT_KINDS` judges its type, which functions may omit. */
 function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
   const definition = memberIn(tool, "function");
-  const implied = isJsonObject(definition) ? "function" : undefined;
-  const type = isJsonObject(tool) ? (tool.type ?? implied) : undefined;
-  const capability = typeof type === "string" ? toolNeeds(type) : null;
-  if (capability === null) {
-    reading.refuseRequest(unknownTool(CHAT_KINDS, textOf(type), `${path}.type`));
-    return null;
-  }
-  reading.need(capability, path);
-  if (type !== "function" || !isJsonObject(tool) || !isJsonObject(definition)) {
+  const isFunction = (memberIn(tool, "type") ?? "function") === "function";
+  if (!isFunction || !isJsonObject(tool) || !isJsonObject(definition)) {
     reading.useNative(`${path}.type`);
     return null;
   }
+  reading.need("tools", path);
   reading.useUnknown(tool, ["type", "function", "cache_control"], path);
   if (!isPlainMark(tool.cache_control)) reading.useNative(`${path}.cache_control`);
   reading.useUnknown(

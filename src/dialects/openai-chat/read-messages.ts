@@ -30,7 +30,6 @@ import {
   partType,
   readArguments,
   readImage,
-  storedFile,
   type ContentPart,
 } from "./family.ts";
 import {
@@ -240,10 +239,10 @@ export const PART_NEEDS: TypeNeeds = {
   thinking: "reasoning",
 };
 
-/** Members of a content part that may refer to a stored file. */
-const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
-
-/** One content part; `null` where canon cannot hold it. */
+/**
+ * One content part; `null` where canon cannot hold it. A file kept at a provider is refused by kind
+ * (`CHAT_KINDS`).
+ */
 function readPart(
   part: JsonValue,
   role: JsonValue,
@@ -252,7 +251,6 @@ function readPart(
 ): ContentPart | null {
   const type = partType(part, PART_NEEDS, path, reading);
   if (type === null || !isJsonObject(part)) return null;
-  noteStoredFile(part, path, reading);
   if (!isPlainMark(part.cache_control)) reading.useNative(`${path}.cache_control`);
   const capability = PART_NEEDS[type];
   if (capability != null) reading.need(capability, path);
@@ -274,12 +272,6 @@ function readPart(
     default:
       return null;
   }
-}
-
-function noteStoredFile(part: JsonObject, path: string, reading: RequestReading) {
-  let stored = storedFile(part, path);
-  for (const name of CARRIERS) stored ??= storedFile(part[name], `${path}.${name}`);
-  if (stored !== null) reading.refuseRequest(stored);
 }
 
 function readImagePart(

@@ -29,7 +29,6 @@ import {
   readArguments,
   readImage,
   sourceOf,
-  storedFile,
   type ContentPart,
 } from "../openai-chat/family.ts";
 import { NATIVE_FAMILY, RESPONSES_TYPES } from "./request-facts.ts";
@@ -66,17 +65,15 @@ export function readConversation(
     turns.push({ role: "user", name: null, content: [textPart(input)] });
   if (!Array.isArray(input)) return turns;
   if (!isOnePrompt(input)) reading.use("conversation", "input");
-  const builder = new TurnBuilder(turns);
   let begun = false;
   for (let index = 0; index < input.length; index += 1) {
     const item = input[index];
     if (!isJsonObject(item)) continue;
     const path = `input[${index}]`;
-    readItem(item, path, builder, reading);
+    readItem(item, path, turns, reading);
     if (item.role !== "system" && item.role !== "developer") begun = true;
     else if (begun) reading.use("mid_conversation_system", `${path}.role`);
   }
-  builder.endTurn();
   if (reading.forTranslation && turns.length === 0)
     reading.refuseMember("missing_field", "input", "must hold something to answer");
   // Other protocols continue an answer that stands last; this one does not.
@@ -102,12 +99,7 @@ function isOfAssistant(item: JsonObject) {
 const STORED_ITEM =
   "names an item kept at a provider, and none is kept; send the item itself (AI SDK: providerOptions.openai.store = false; others: their setting for store)";
 
-function readItem(
-  item: JsonObject,
-  path: string,
-  builder: TurnBuilder,
-  reading: RequestReading,
-): void {
+function readItem(item: JsonObject, path: string, turns: Turn[], reading: RequestReading): void {
   // A reference may leave its type out.
   const isBareId = item.type == null && item.id != null && item.role == null;
   if (isBareId || item.type === "item_reference")
@@ -116,36 +108,37 @@ function readItem(
   const type = typeof item.type === "string" ? item.type : "message";
   switch (type) {
     case "message":
-      return readMessage(item, path, builder, reading);
+      return readMessage(item, path, turns, reading);
     case "reasoning":
-      return builder.answer(readReasoning(item, path, reading));
+      return addAnswer(turns, readReasoning(item, path, reading));
     case "function_call":
-      return builder.answer([readCall(item, path, reading)]);
+      return addAnswer(turns, [readCall(item, path, reading)]);
     case "function_call_output":
-      return builder.result(readOutput(item, path, reading));
+      return addResult(turns, readOutput(item, path, reading));
     default:
       return noteNativeItem(item, type, path, reading);
   }
 }
 
-function readMessage(
-  item: JsonObject,
-  path: string,
-  builder: TurnBuilder,
-  reading: RequestReading,
-) {
+function readMessage(item: JsonObject, path: string, turns: Turn[], reading: RequestReading) {
   const { role, content, phase } = item;
   reading.useUnknown(item, MESSAGE_MEMBERS, path, role ?? null);
   if (phase != null) reading.dropped.add("message_phase_dropped");
   const member = `${path}.content`;
   if (role === "user") {
     const parts = readContent(content, role, isInputPart, member, reading);
-    builder.turn({ role, name: null, content: parts });
+    turns.push({ role, name: null, content: parts });
   } else if (role === "assistant") {
-    builder.message(readContent(content, role, isAnswerPart, member, reading));
+    const parts = readContent(content, role, isAnswerPart, member, reading);
+    const last = turns.at(-1);
+    const previous = last?.role === "assistant" ? last.content.at(-1)?.kind : undefined;
+    // Two messages are two turns.
+    if (previous === "text" || previous === "refusal")
+      turns.push({ role, name: null, content: parts });
+    else addAnswer(turns, parts);
   } else if (role === "system" || role === "developer") {
     const texts = readContent(content, "system", isTextPart, member, reading);
-    builder.turn({ role: "system", authority: role, content: texts });
+    turns.push({ role: "system", authority: role, content: texts });
   } else {
     reading.refuseMember("invalid_value", `${path}.role`, `must be one of ${ROLES.join(", ")}`);
   }
@@ -306,7 +299,10 @@ function readContent<Part extends ContentPart>(
   return parts.length === 0 ? [textPart("")] : parts;
 }
 
-/** `null` where canon cannot hold the part. */
+/**
+ * `null` where canon cannot hold the part. A file kept at a provider is refused by kind
+ * (`RESPONSES_KINDS`).
+ */
 function readPart(
   part: JsonMember,
   context: PartContext,
@@ -318,9 +314,7 @@ function readPart(
     reading.useNative(path);
     return null;
   }
-  const stored = storedFile(part, path);
-  if (stored !== null) reading.refuseRequest(stored);
-  reading.useUnknown(part, PARTS[type], path, context);
+  if (!reading.useUnknown(part, PARTS[type], path, context)) return null;
   if (!isPlainMark(part.prompt_cache_breakpoint)) {
     reading.useNative(`${path}.prompt_cache_breakpoint`);
   }
@@ -430,42 +424,17 @@ function requireText(value: JsonMember, path: string, reading: RequestReading): 
   return "";
 }
 
-/** Joins items that belong to one turn. */
-class TurnBuilder {
-  readonly #turns: Turn[];
-  #answer: AssistantPart[] = [];
-  #results: ToolResult[] = [];
+/** Adds the parts of an item to the assistant's turn, or begins one. */
+function addAnswer(turns: Turn[], parts: readonly AssistantPart[]) {
+  const last = turns.at(-1);
+  if (parts.length === 0) return;
+  if (last?.role !== "assistant") turns.push({ role: "assistant", name: null, content: parts });
+  else turns[turns.length - 1] = { ...last, content: [...last.content, ...parts] };
+}
 
-  constructor(turns: Turn[]) {
-    this.#turns = turns;
-  }
-
-  turn(turn: Turn): void {
-    this.endTurn();
-    this.#turns.push(turn);
-  }
-
-  message(parts: readonly AssistantPart[]): void {
-    const last = this.#answer.at(-1)?.kind;
-    if (last === "text" || last === "refusal") this.endTurn();
-    this.answer(parts);
-  }
-
-  answer(parts: readonly AssistantPart[]): void {
-    if (this.#results.length > 0) this.endTurn();
-    for (const part of parts) this.#answer.push(part);
-  }
-
-  result(result: ToolResult): void {
-    if (this.#answer.length > 0) this.endTurn();
-    this.#results.push(result);
-  }
-
-  endTurn(): void {
-    if (this.#answer.length > 0)
-      this.#turns.push({ role: "assistant", name: null, content: this.#answer });
-    if (this.#results.length > 0) this.#turns.push({ role: "tool", results: this.#results });
-    this.#answer = [];
-    this.#results = [];
-  }
+/** Adds a result to those before it. */
+function addResult(turns: Turn[], result: ToolResult) {
+  const last = turns.at(-1);
+  if (last?.role !== "tool") turns.push({ role: "tool", results: [result] });
+  else turns[turns.length - 1] = { ...last, results: [...last.results, result] };
 }
