@@ -1,10 +1,5 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
-import type {
-  Citation,
-  FinishReason,
-  InferenceEvent,
-  TokenUsage,
-} from "../../canon/generate/event.ts";
+import type { Citation, FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import {
   isJsonObject,
   type JsonMember,

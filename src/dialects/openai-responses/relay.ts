@@ -13,6 +13,7 @@ import {
   parseJsonBytes,
   parseJsonText,
   printJsonBytes,
+  textOf,
 } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-answer.ts";
 import { printPart, type OpenPart } from "./render.ts";
@@ -452,7 +453,7 @@ function cut({ item, pieces }: PartialItem): JsonObject {
   const cutItem = { ...item, status: "incomplete" };
   const call = pieces[0]?.text ?? "";
   const content = printed("output_text", "refusal", "reasoning_text");
-  switch (item.type) {
+  switch (textOf(item.type)) {
     case "function_call":
       return { ...cutItem, arguments: call };
     case "custom_tool_call":

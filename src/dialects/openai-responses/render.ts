@@ -89,26 +89,18 @@ export class ResponsesRenderer implements EventRenderer {
   }
 
   #render(event: InferenceEvent): void {
-    switch (event.type) {
-      case "start":
-        return this.#start(event.model);
-      case "open":
-        return this.#open(event.block);
-      case "usage":
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        return;
-      case "finish": {
-        const response = this.#conclude(event.reason, event.stopSequence);
-        this.#emit(`response.${textOf(response.status)}`, { response });
-        this.#printed.push(DONE);
-        return;
-      }
-      case "dropped":
-      case "failure":
-        return;
+    if (event.type === "start") return this.#start(event.model);
+    if (event.type === "open") return this.#open(event.block);
+    if (event.type === "finish") {
+      const response = this.#conclude(event.reason, event.stopSequence);
+      this.#emit(`response.${textOf(response.status)}`, { response });
+      this.#printed.push(DONE);
+      return;
     }
+    if (event.type === "usage") this.#usage = mergeUsage(this.#usage, event.usage);
     const item = this.#item;
-    if (item === null) return;
+    if (item === null || event.type === "usage") return;
+    if (event.type === "dropped" || event.type === "failure") return;
     switch (event.type) {
       case "text":
         return this.#delta(item, event.text, event.logprobs.map(printLogprob));
