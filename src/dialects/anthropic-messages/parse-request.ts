@@ -168,10 +168,8 @@ function readSchema(
   if (!isJsonObject(format)) return null;
   const { type, schema } = format;
   reading.need("json_schema", path);
-  const isPlain =
-    type === "json_schema" &&
-    Object.keys(format).every((name) => name === "type" || name === "schema");
-  if (!isPlain) reading.useNative(path);
+  if (type !== "json_schema") reading.useNative(path);
+  reading.useUnknown(format, ["type", "schema"], path);
   return isJsonObject(schema)
     ? { kind: "json_schema", name: null, description: null, schema, strict: null }
     : null;

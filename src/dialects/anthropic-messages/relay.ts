@@ -190,11 +190,7 @@ const BLOCK_OUTPUT = [
  * Events that cannot follow themselves: a block begins and ends once, and a reported message is
  * final. An identical repetition is the same event.
  */
-const ONCE: ReadonlySet<unknown> = new Set([
-  "content_block_start",
-  "content_block_stop",
-  "message_delta",
-]);
+const ONCE: readonly unknown[] = ["content_block_start", "content_block_stop", "message_delta"];
 
 /**
  * Observes a relayed messages stream (docs/protocols.md#messages). Whole events go through
@@ -237,7 +233,7 @@ export class MessagesObserver extends RelayedStream {
     if (!isJsonObject(event)) return this.failAnswer("malformed");
     const type = event.type ?? name;
     if (type === "error" || name === "error") return this.failAnswer(readErrorFrame(event.error));
-    if (this.isRepeated(data) && ONCE.has(type)) return;
+    if (this.isRepeated(data) && ONCE.includes(type)) return;
     this.#read(type, event);
     if (this.failure !== null) return;
     const tagged = this.#tagged(type, event);

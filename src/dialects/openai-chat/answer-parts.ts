@@ -32,10 +32,10 @@ export class ToolFragments {
   readonly #sequencer: BlockSequencer;
   readonly #reasoning: ReasoningReader;
   readonly #offered: readonly string[];
+  readonly #calls: Call[] = [];
   readonly #byIndex = new Map<number, Call>();
   readonly #byId = new Map<string, Call>();
   #last: Call | null = null;
-  #count = 0;
   /** Id of the answer; makes unique ids for calls without one. */
   #answerId = "";
 
@@ -48,9 +48,7 @@ export class ToolFragments {
 
   /** Whether a call has no function name: it cannot be carried out. */
   get isIncomplete(): boolean {
-    return [...this.#byIndex.values(), ...this.#byId.values(), this.#last].some(
-      (call) => call?.name === "",
-    );
+    return this.#calls.some(({ name }) => name === "");
   }
 
   set answerId(id: string) {
@@ -110,9 +108,10 @@ export class ToolFragments {
   }
 
   #begin(id: string): Call {
-    const key = String(this.#count);
-    this.#count += 1;
-    return { key, id, name: "", early: "", signature: "", opened: false };
+    const key = String(this.#calls.length);
+    const call = { key, id, name: "", early: "", signature: "", opened: false };
+    this.#calls.push(call);
+    return call;
   }
 
   #extend(call: Call, name: string, json: string): void {
@@ -214,7 +213,7 @@ export class ReasoningReader {
   /** Reads the reasoning in a delta or a message. */
   read(delta: JsonObject): void {
     this.signPart(textOf(delta.content) === "" ? "empty" : "text", signatureIn(delta), "message");
-    const text = firstText(delta.reasoning_content, delta.reasoning);
+    const text = textOf(delta.reasoning_content) || textOf(delta.reasoning);
     if (text !== "") {
       this.text(text, false);
       this.#plain += text;
@@ -270,9 +269,4 @@ export class ReasoningReader {
     this.#plain = "";
     this.#isSummary = false;
   }
-}
-
-function firstText(...values: readonly JsonMember[]): string {
-  for (const value of values) if (typeof value === "string" && value !== "") return value;
-  return "";
 }

@@ -211,7 +211,13 @@ function formatTurn(turn: Turn, family: string | null, draft: RequestDraft): rea
     case "system":
       return [{ role: turn.authority, content: formatInputs(turn.content, draft) }];
     case "user":
-      return [{ role: "user", ...named(turn.name), content: formatInputs(turn.content, draft) }];
+      return [
+        {
+          role: "user",
+          name: turn.name ?? undefined,
+          content: formatInputs(turn.content, draft),
+        },
+      ];
     case "assistant":
       return [formatAssistant(turn, family, draft)];
     case "tool":
@@ -263,7 +269,7 @@ function formatAssistant(
   const texts: (TextPart | RefusalPart)[] = [];
   const calls: JsonObject[] = [];
   const callSignatures: string[] = [];
-  let extra: JsonObject = {};
+  let textSignature: string | undefined;
   let rank = 0;
   for (const part of content) {
     if (part.kind === "reasoning" && (part.signature === null || part.family !== family)) {
@@ -273,25 +279,24 @@ function formatAssistant(
     }
     const marked = part.kind === "reasoning" ? readMarked(part.signature ?? "") : NOT_MARKED;
     if (marked.part === "call") callSignatures.push(marked.signature);
-    else if (marked.part === "text" || marked.part === "empty")
-      extra = signedExtra(marked.signature);
+    else if (marked.part === "text" || marked.part === "empty") textSignature = marked.signature;
     if (marked.part !== null && marked.part !== "thought") continue;
     // A message has one member for each kind, in this order.
     if (RANKS[part.kind] < rank) dropped.add("parts_reordered");
     rank = Math.max(rank, RANKS[part.kind]);
     if (part.kind === "reasoning") details.push(...reasoningDetails(part, part.signature, null));
     else if (part.kind === "tool_call")
-      calls.push({ ...printCall(part), ...signedExtra(callSignatures.shift()) });
+      calls.push({ ...printCall(part), extra_content: signedExtra(callSignatures.shift()) });
     else texts.push(part);
   }
   return {
     role: "assistant",
-    ...named(name),
+    name: name ?? undefined,
     ...formatTexts(texts, calls.length > 0),
     reasoning_content: unsigned || undefined,
     reasoning_details: details.length === 0 ? undefined : details,
     tool_calls: calls.length === 0 ? undefined : calls,
-    ...extra,
+    extra_content: signedExtra(textSignature),
   };
 }
 
@@ -315,10 +320,8 @@ const NOT_MARKED = readMarked("");
  * (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in the call, or in the message
  * of a text.
  */
-function signedExtra(signature: string | undefined): JsonObject {
-  return signature === undefined
-    ? {}
-    : { extra_content: { google: { thought_signature: signature } } };
+function signedExtra(signature: string | undefined) {
+  return signature === undefined ? undefined : { google: { thought_signature: signature } };
 }
 
 const RANKS: Readonly<Record<AssistantPart["kind"], number>> = {
@@ -327,7 +330,3 @@ const RANKS: Readonly<Record<AssistantPart["kind"], number>> = {
   refusal: 1,
   tool_call: 2,
 };
-
-function named(name: string | null): JsonObject {
-  return name === null ? {} : { name };
-}

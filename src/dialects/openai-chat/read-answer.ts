@@ -50,7 +50,7 @@ export function parseChatAnswer(
 }
 
 /** Capabilities whose answers events cannot hold: they are relayed whatever the flags. */
-const RELAYED_NEEDS: ReadonlySet<Capability> = new Set<Capability>([
+const RELAYED_NEEDS: readonly Capability[] = [
   "multiple_choices",
   "audio_output",
   "image_output",
@@ -59,7 +59,7 @@ const RELAYED_NEEDS: ReadonlySet<Capability> = new Set<Capability>([
   "file_search",
   "code_execution",
   "mcp",
-]);
+];
 
 /**
  * Reads answers for callers of this protocol, where the provider has the flag `rewritten_answers`.
@@ -69,7 +69,7 @@ export const readingOfChat: NonNullable<Relay["reading"]> = (
   target,
 ) => {
   if (!target.provider.flags.includes("rewritten_answers")) return null;
-  if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body.functions !== undefined)
+  if (shape.needs.some((need) => RELAYED_NEEDS.includes(need)) || body.functions !== undefined)
     return null;
   const question: ChatQuestion = {
     logprobs: body.logprobs === true ? 0 : null,

@@ -330,13 +330,13 @@ export function readChatAnswer(bytes: Uint8Array, context: AnswerContext): Whole
 }
 
 /** Values of `finish_reason` that official clients know. */
-const PROTOCOL_REASONS: ReadonlySet<JsonMember> = new Set<JsonValue>([
+const PROTOCOL_REASONS: readonly string[] = [
   "stop",
   "length",
   "tool_calls",
   "function_call",
   "content_filter",
-]);
+];
 
 /**
  * An answer or a chunk as the client gets it: signatures with the tag of their family, and known
@@ -358,7 +358,7 @@ function hasForeignReason(choice: JsonValue): choice is JsonObject {
   return (
     typeof value === "string" &&
     value !== "" &&
-    !PROTOCOL_REASONS.has(value) &&
+    !PROTOCOL_REASONS.includes(value) &&
     finishReason(value) !== "other"
   );
 }

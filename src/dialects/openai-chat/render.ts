@@ -13,6 +13,7 @@ import { tagSignature } from "../../canon/generate/signature.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage } from "../json.ts";
+import { membersWithValue } from "../request-draft.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
 import { TextCounter } from "./answer-parts.ts";
 import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
@@ -84,9 +85,11 @@ export abstract class ChunkRenderer implements EventRenderer {
 
   /** @param last JSON text of the choice with the finish reason. */
   protected finalEvents(last: string): readonly Uint8Array[] {
-    const usage = this.#context.request.includeUsage ? printUsage(this.#usage) : null;
+    const usage = this.#context.request.includeUsage ? printUsage(this.#usage) : undefined;
     const counts =
-      usage === null ? [] : [formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`)];
+      usage === undefined
+        ? []
+        : [formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`)];
     return [this.chunk(last), ...counts, DONE];
   }
 }
@@ -198,14 +201,13 @@ export function printCompletion(
   object: string,
   choice: JsonObject,
 ): JsonObject {
-  const counts = printUsage(usage);
   return {
     id: `${idPrefix}-${context.answerId}`,
     object,
     created: context.now(),
     model: model ?? context.model,
     choices: [choice],
-    ...(counts !== null && { usage: counts }),
+    usage: printUsage(usage),
   };
 }
 
@@ -287,24 +289,22 @@ export function formatFinishReason(reason: FinishReason): string {
 }
 
 /**
- * The `usage` member of an answer. Unknown counts are left out, never zero; `null` without any
+ * The `usage` member of an answer. Unknown counts are left out, never zero; `undefined` without any
  * count.
  */
-function printUsage(usage: TokenUsage | null): JsonObject | null {
-  if (usage === null || (usage.input === null && usage.output === null)) return null;
+function printUsage(usage: TokenUsage | null) {
+  if (usage === null || (usage.input === null && usage.output === null)) return undefined;
   const { input, output, cacheRead, cacheWrite, reasoning } = usage;
-  return {
-    prompt_tokens: input ?? undefined,
-    completion_tokens: output ?? undefined,
-    total_tokens: input === null || output === null ? undefined : input + output,
-    ...((cacheRead !== null || cacheWrite !== null) && {
-      prompt_tokens_details: {
-        cached_tokens: cacheRead ?? undefined,
-        cache_write_tokens: cacheWrite ?? undefined,
-      },
+  return membersWithValue({
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input === null || output === null ? null : input + output,
+    prompt_tokens_details: membersWithValue({
+      cached_tokens: cacheRead,
+      cache_write_tokens: cacheWrite,
     }),
-    ...(reasoning !== null && { completion_tokens_details: { reasoning_tokens: reasoning } }),
-  };
+    completion_tokens_details: membersWithValue({ reasoning_tokens: reasoning }),
+  });
 }
 
 /** `logprobs` of a choice; `null` where there are none. */
