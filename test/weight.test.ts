@@ -15,7 +15,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   cli: 149,
   compile: 43,
   decide: 9,
-  dialects: 137,
+  dialects: 135,
   dispatch: 35,
   evidence: 5,
   governance: 14,

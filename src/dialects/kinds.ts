@@ -32,7 +32,7 @@ export interface Kinds {
 }
 
 /** The 400 for a definition of a tool that cannot be approved. */
-export function unknownTool(
+function unknownTool(
   { toolTypes, modelTools }: Kinds,
   type: string,
   path: string,
