@@ -32,11 +32,7 @@ export interface Kinds {
 }
 
 /** The 400 for a definition of a tool that cannot be approved. */
-function unknownTool(
-  { toolTypes, modelTools }: Kinds,
-  type: string,
-  path: string,
-): ServiceError {
+function unknownTool({ toolTypes, modelTools }: Kinds, type: string, path: string): ServiceError {
   if (modelTools !== undefined && type.startsWith(modelTools)) return otherModel(path);
   return invalidRequest(
     "unknown_tool_type",

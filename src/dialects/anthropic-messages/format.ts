@@ -234,7 +234,7 @@ function formatFile(source: DataSource, draft: RequestDraft): JsonObject {
   return { type: "text", media_type: "text/plain", data };
 }
 
-/** The member that marks the end of what a provider may cache. */
+/** The member that marks the end of a cacheable prefix. */
 function formatMark(cache: CacheMark | null): JsonObject {
   return cache === null
     ? {}

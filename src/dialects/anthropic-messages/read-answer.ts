@@ -25,8 +25,8 @@ import {
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
 
-type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
-const KINDS: readonly Kind[] = ["text", "thinking", "redacted_thinking", "tool_use"];
+const KINDS = ["text", "thinking", "redacted_thinking", "tool_use"] as const;
+type Kind = (typeof KINDS)[number];
 
 /** The kind of block that has a kind of piece. */
 const PIECES: Readonly<Record<string, Kind>> = {

@@ -341,7 +341,7 @@ export function cacheMark({ cache_control: mark }: JsonObject): CacheMark | null
   return { ttl: ttl === "5m" || ttl === "1h" ? ttl : null };
 }
 
-/** Whether a cache mark is one that canon has. */
+/** Whether canon has the cache mark. */
 export function isPlainMark(mark: JsonMember): boolean {
   if (!isJsonObject(mark)) return true;
   for (const name in mark) {

@@ -79,7 +79,7 @@ export class ToolFragments {
     return true;
   }
 
-  /** Opens the call that waits for the rest of its name: the name is whole. */
+  /** Opens the waiting call: its name is whole. */
   settle(): void {
     const call = this.#last;
     if (call === null || call.opened || call.name === "") return;

@@ -284,7 +284,7 @@ function forEachMessage(fit: (message: JsonObject, edit: BodyEdit) => JsonObject
   };
 }
 
-/** In the order in which they are applied. */
+/** In the order of their application. */
 const CHANGES: readonly (readonly [flag: keyof typeof CHAT_FLAGS, change: Change])[] = [
   ["max_tokens_field", renameLimit("max_completion_tokens", "max_tokens")],
   ["max_completion_tokens_field", renameLimit("max_tokens", "max_completion_tokens")],

@@ -95,12 +95,8 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   "openrouter:datetime": "tools",
 };
 
-function toolNeeds(type: string) {
-  return ownValue(TOOL_NEEDS, type) ?? null;
-}
-
 export const CHAT_KINDS: Kinds = {
-  toolNeeds,
+  toolNeeds: (type) => ownValue(TOOL_NEEDS, type) ?? null,
   types: {
     ...PART_NEEDS,
     json_object: "json_object",
@@ -165,7 +161,7 @@ function readChatBody(body: JsonObject, reading: RequestReading): GenerateReques
     reasoning,
     turns: readMessages(body, reading),
     ...readTools(body, reading),
-    // After reasoning and tools, which change what a schema requires.
+    // After reasoning and tools: both change the requirements of a schema.
     format: readFormat(body, reading),
     verbosity: textOrNull(body.verbosity),
     stream: body.stream === true,

@@ -76,7 +76,7 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
   return turns;
 }
 
-/** One user's text, which a prompt without turns can hold. */
+/** One text of the user: a prompt without turns can carry it. */
 function isPlainPrompt(message: JsonMember): boolean {
   if (!isJsonObject(message) || message.role !== "user") return false;
   const content = message.content;
@@ -87,7 +87,7 @@ function isPlainPrompt(message: JsonMember): boolean {
 
 const isNever = (_part: ContentPart): _part is never => false;
 
-/** Members of messages that canon can hold, by role. Any other member is another vendor's. */
+/** Members of messages that fit canon, by role. Any other member is another vendor's. */
 const MESSAGE_MEMBERS = {
   system: ["role", "content", "name"],
   developer: ["role", "content", "name"],
@@ -147,8 +147,7 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
 }
 
 /**
- * Unknown members, and what those for calls, sound and signatures require, which a message of any
- * role may have.
+ * Notes unknown members, and the needs of calls, sound and signatures in a message of any role.
  */
 function noteMembers(message: JsonObject, path: string, reading: RequestReading) {
   const { role = null, tool_calls: calls, function_call: called, audio } = message;

@@ -123,7 +123,7 @@ function withText(object: JsonObject, name: string, change: Change) {
 
 /**
  * One piece of reasoning as the items of `reasoning_details` that carry its signature: signed text
- * is one item, a signed summary is followed by what it sums up, and hidden reasoning is its
+ * is one item, a signed summary is followed by its encrypted reasoning, and hidden reasoning is a
  * signature alone.
  *
  * @param id the piece's name, which distinguishes the details of one piece from those of the next;
@@ -243,7 +243,7 @@ function partsOf(details: readonly JsonValue[]): ReasoningPart[] {
     const signed = typeof signature === "string" ? readSignature(signature, NO_FAMILY) : {};
     const previous = parts.at(-1);
     const name = memberIn(item, "id") ?? null;
-    // Encrypted reasoning after an unsigned summary of its piece is what the summary sums up.
+    // Encrypted reasoning after an unsigned summary of the same piece belongs to that summary.
     if (
       type === "reasoning.encrypted" &&
       name === last &&

@@ -201,13 +201,14 @@ export function printCompletion(
   object: string,
   choice: JsonObject,
 ): JsonObject {
+  const counts = printUsage(usage);
   return {
     id: `${idPrefix}-${context.answerId}`,
     object,
     created: context.now(),
     model: model ?? context.model,
     choices: [choice],
-    usage: printUsage(usage),
+    ...(counts !== undefined && { usage: counts }),
   };
 }
 

@@ -214,7 +214,7 @@ class CompletionsRenderer extends ChunkRenderer {
   }
 }
 
-/** Events and blocks that a completion cannot hold. */
+/** Events and blocks that a completion has no member for. */
 const OMITTED: Readonly<Partial<Record<InferenceEvent["type"] | "tool_call", DroppedField>>> = {
   reasoning: "reasoning_dropped",
   signature: "signature_dropped",
@@ -244,8 +244,8 @@ const PATH = "/completions";
 
 /**
  * Formats a request that is one user turn of text as a prompt (docs/protocols.md#completions). The
- * decision keeps other requests away by their features; one that gets here nevertheless is a 400
- * that names what no prompt can carry.
+ * decision keeps other requests away by their features; one that gets here is a 400 that
+ * names the setting that no prompt can carry.
  */
 const formatCompletions: Upstream["format"] = (request, { endpoint, model, provider }) => {
   const [turn] = request.turns;

@@ -85,7 +85,7 @@ function readResponsesBody(body: JsonObject, reading: RequestReading): GenerateR
     turns: readConversation(body, reading),
     ...readTools(body, reading),
     reasoning: readReasoning(body, reading),
-    // After reasoning and tools, which change what a schema requires.
+    // After reasoning and tools: both change the requirements of a schema.
     format: readFormat(body, reading),
     maxOutputTokens: numberOrNull(body.max_output_tokens),
     logitBias: null,

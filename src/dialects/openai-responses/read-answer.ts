@@ -168,7 +168,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   }
 
   /**
-   * Reads the resource at the end of the answer. Items without events of their own stand in its
+   * Reads the resource at the end of the answer. Items without events of their own are in its
    * output only. Neither positions nor ids alone identify them: some providers leave positions out,
    * some change ids.
    */
@@ -197,7 +197,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
       this.#unexpected ??= "unexpected_output_item";
   }
 
-  /** Reports what no event of the item has reported. */
+  /** Reports the pieces of an item that no event has reported. */
   #done(index: number, item: JsonObject): void {
     const reported = this.#reported(index, item);
     if (reported.done) return;

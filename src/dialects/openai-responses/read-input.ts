@@ -76,13 +76,13 @@ export function readConversation(
   }
   if (reading.forTranslation && turns.length === 0)
     reading.refuseMember("missing_field", "input", "must hold something to answer");
-  // Other protocols continue an answer that stands last; this one does not.
+  // Other protocols continue a trailing answer; this one does not.
   const last = input.at(-1);
   if (isJsonObject(last) && isOfAssistant(last)) reading.useNative(`input[${input.length - 1}]`);
   return turns;
 }
 
-/** One user message of one text, which a plain prompt can hold. */
+/** One user message of one text: a plain prompt can carry it. */
 function isOnePrompt(input: readonly JsonValue[]): boolean {
   const [item] = input;
   if (input.length !== 1 || !isJsonObject(item) || item.role !== "user") return false;
@@ -266,7 +266,7 @@ const PARTS = {
   input_file: ["type", "file_data", "file_url", "filename", "detail", "prompt_cache_breakpoint"],
   input_audio: ["type", "input_audio"],
   input_video: ["type"],
-} as const satisfies Readonly<Record<string, readonly string[]>>;
+} as const;
 
 const AUDIO_MEMBERS = ["data", "format"];
 

@@ -293,7 +293,7 @@ class OpenItem {
   }
 
   /**
-   * A summary stands in `summary`, full text in `content` and once more beside the signature, which
+   * A summary goes into `summary`, full text into `content` and again beside the signature, which
    * names the family that can read it.
    */
   #reasoning(text: string, isSummary: boolean): JsonObject {

@@ -156,7 +156,7 @@ interface RequestedFormat {
 
 /**
  * `text.format`, or the alias `response_format` in its chat spelling (`json_schema` nested) or
- * flat; `null` where neither stands: a bare `text: {}` requests nothing
+ * flat; `null` without either: a bare `text: {}` requests nothing
  * (docs/protocols.md#responses).
  */
 export function requestedFormat(body: JsonObject): RequestedFormat | null {

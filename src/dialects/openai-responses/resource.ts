@@ -321,7 +321,7 @@ const SEALED = "text:";
 /**
  * `encrypted_content` of reasoning by a model of another protocol. The text that the signature
  * signs goes along: clients keep this member and the summary, and some (AI SDK, opencode) drop
- * `content`, where the text stands too. Without it the next turn would have a signature without
+ * `content`, which has the text too. Without it the next turn would have a signature without
  * text, which providers refuse.
  *
  * @param text full text of the reasoning; empty for a summary, which clients keep.
