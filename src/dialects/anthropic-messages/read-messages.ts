@@ -19,14 +19,14 @@ import {
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import { isSummary, readSigned, redactedSignature } from "./reasoning.ts";
 import {
+  BLOCKS,
+  SERVER_TOOLS,
   VERSIONS,
-  blockFacts,
   blocksOf,
   removedInVersion,
-  serverToolNeeds,
   type BlockContext,
 } from "./request-facts.ts";
-import { flagOrNull, listOf, memberIn, textOf, textOrNull } from "../json.ts";
+import { flagOrNull, listOf, memberIn, ownValue, textOf, textOrNull } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 import { textPart } from "../request-draft.ts";
 
@@ -140,7 +140,7 @@ function noteLast(messages: readonly JsonValue[], reading: RequestReading) {
 }
 
 function isServerBlock(block: JsonValue) {
-  return blockFacts(textOf(memberIn(block, "type")))?.contexts.length === 0;
+  return ownValue(BLOCKS, textOf(memberIn(block, "type")))?.contexts.length === 0;
 }
 
 /** A block that canon can hold in its position. */
@@ -183,8 +183,8 @@ function readBlock(
   reading: RequestReading,
 ): Block | null {
   const type = textOf(block.type);
-  const facts = blockFacts(type);
-  if (facts === null) {
+  const facts = ownValue(BLOCKS, type);
+  if (facts === undefined) {
     // It cannot be approved: only a route that forwards unknown members accepts it.
     reading.useNative(path);
     const rule = `must be one of ${blocksOf(context)}`;
@@ -194,8 +194,8 @@ function readBlock(
   if (facts.needs !== null) reading.need(facts.needs, path);
   if (!facts.contexts.includes(context)) {
     // Calls of server tools are distinguished by name; their results by type.
-    const needs = serverToolNeeds(block.name);
-    if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
+    const needs = ownValue(SERVER_TOOLS, textOf(block.name));
+    if (type === "server_tool_use" && needs !== undefined) reading.need(needs, path);
     reading.useNative(path);
     if (type === "document" && context === "assistant" && reading.version === VERSIONS[1]) {
       reading.refuseRequest(

@@ -169,7 +169,7 @@ function bareBlock(block: JsonObject): JsonObject | null {
 }
 
 /** Members of `message_start` with output. */
-const MESSAGE_OUTPUT = ["content"] as const;
+const MESSAGE_OUTPUT = ["content"];
 
 /**
  * Members of a block or of a piece with output. Other members describe the model or the transport.
@@ -184,7 +184,7 @@ const BLOCK_OUTPUT = [
   "content",
   "citation",
   "citations",
-] as const;
+];
 
 /**
  * Events that cannot follow themselves: a block begins and ends once, and a reported message is

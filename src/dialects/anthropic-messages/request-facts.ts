@@ -1,9 +1,9 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { JsonMember, JsonObject } from "../../canon/json.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { ProtocolHeaders } from "../../canon/request.ts";
-import { memberIn, ownValue, textOf } from "../json.ts";
+import { memberIn } from "../json.ts";
 import { storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
 import {
   CORE,
@@ -113,7 +113,7 @@ const native = (needs: Capability | null): BlockFacts => ({
 });
 
 /** Every known kind of block (docs/protocols.md#messages). */
-const BLOCKS: Readonly<Record<string, BlockFacts>> = {
+export const BLOCKS: Readonly<Record<string, BlockFacts>> = {
   text: {
     contexts: ["user", "assistant", "system", "tool_result"],
     members: ["type", "text", "cache_control", "citations"],
@@ -165,13 +165,8 @@ const BLOCKS: Readonly<Record<string, BlockFacts>> = {
   fallback: native(null),
 };
 
-/** `null` for an unknown kind. */
-export function blockFacts(type: string): BlockFacts | null {
-  return ownValue(BLOCKS, type) ?? null;
-}
-
 /** Capability of a server tool, by its name. */
-const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
+export const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
   web_search: "web_search",
   web_fetch: "web_search",
   code_execution: "code_execution",
@@ -180,10 +175,6 @@ const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
   tool_search_tool_regex: "tools",
   tool_search_tool_bm25: "tools",
 };
-
-export function serverToolNeeds(name: JsonMember): Capability | null {
-  return ownValue(SERVER_TOOLS, textOf(name)) ?? null;
-}
 
 /**
  * Kinds of tools, by the prefix of their type; dates follow. Some run at the client, others at the

@@ -61,11 +61,11 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, { flags }, mod
   }
   if (request.shape.signatureFamilies.length > 0)
     edit.set("messages", mapObjects(body.messages, untagMessage), SIGNATURES_RESTORED);
-  for (const name of limitFields(body)) edit.capOutput(name, edits.maxOutputTokens);
+  fitRelayed(edit);
+  edit.capOutput(limitMember(body), edits.maxOutputTokens);
   // Providers that keep conversations do so by default (docs/protocols.md#stored-state).
   if (!flags.includes("no_store_field")) edit.set("store", false, STORE_FALSE_SENT);
   requestUsage(edit, request, flags);
-  fitRelayed(edit);
   applyFlags(edit, flags);
   return edit.result();
 };
@@ -85,16 +85,11 @@ function fitRelayed(edit: BodyEdit) {
   edit.takeOut("parallel_tool_calls");
 }
 
-/**
- * The members in which the caller set the output limit; where there is none, the one that the caller
- * names. Providers refuse a request with both.
- */
-function limitFields(body: Members): readonly string[] {
-  const set = ["max_completion_tokens", "max_tokens"].filter(
-    (name) => typeof body[name] === "number",
-  );
-  if (set.length > 0) return set;
-  return [Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"];
+/** The member with the output limit; without one, the member that the caller names. */
+function limitMember(body: Members): "max_tokens" | "max_completion_tokens" {
+  return typeof body.max_completion_tokens !== "number" && Object.hasOwn(body, "max_tokens")
+    ? "max_tokens"
+    : "max_completion_tokens";
 }
 
 /** Members of a delta with output. Others describe the model or the transport. */

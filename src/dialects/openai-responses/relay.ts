@@ -131,7 +131,7 @@ const OUTPUT_MEMBERS = [
   "part",
   "annotation",
   "partial_image_b64",
-] as const;
+];
 
 /** The same for an added item. Reasoning begins with a seal, which is no output yet. */
 const ADDED_ITEM_OUTPUT = [
@@ -149,10 +149,10 @@ const ADDED_ITEM_OUTPUT = [
   "output",
   "outputs",
   "tools",
-] as const;
+];
 
 /** The same for an item that is done. */
-const DONE_ITEM_OUTPUT = [...ADDED_ITEM_OUTPUT, "encrypted_content"] as const;
+const DONE_ITEM_OUTPUT = [...ADDED_ITEM_OUTPUT, "encrypted_content"];
 
 /**
  * Observes a relayed responses stream (docs/protocols.md#responses). Events go through byte for
