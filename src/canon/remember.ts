@@ -8,9 +8,9 @@ export function remember<Key, Value>(
   key: Key,
   make: () => Value,
 ): Value {
-  const known = values.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  values.set(key, made);
-  return made;
+  const present = values.get(key);
+  if (present !== undefined) return present;
+  const value = make();
+  values.set(key, value);
+  return value;
 }

@@ -92,8 +92,10 @@ function matchesPart(part: string, pattern: string): boolean {
  */
 export function coversClaims(wide: readonly ClaimRule[], narrow: readonly ClaimRule[]): boolean {
   return wide.every(({ claim, values }) => {
-    const own = narrow.find((rule) => rule.claim === claim);
-    return own?.values.every((value) => values.some((other) => coversValue(other, value))) === true;
+    const narrower = narrow.find((rule) => rule.claim === claim);
+    return (
+      narrower?.values.every((value) => values.some((other) => coversValue(other, value))) === true
+    );
   });
 }
 

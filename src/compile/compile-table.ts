@@ -125,21 +125,19 @@ export function readTree(
   { parts = [], overlay = null, prices: list = PRICE_LIST }: FurtherSources,
   findings: Findings,
 ): { readonly tree: ConfigNode; readonly expanded: ExpandedPresets } | null {
-  const text = normaliseText(source.text);
-  const tree = readDocument(text, findings);
-  reportLiteralSecrets(text, tree, findings);
-  const readFurther = (further: Source): ConfigNode | null => {
-    const names = normaliseText(further.text);
-    const node = readDocument(names, findings, further.path);
-    reportLiteralSecrets(names, node, findings, further.path);
+  const read = (file: Source, name?: string) => {
+    const text = normaliseText(file.text);
+    const node = readDocument(text, findings, name);
+    reportLiteralSecrets(text, node, findings, name);
     return node;
   };
-  const read = parts.map(readFurther);
-  const overlayTree = overlay === null ? null : readFurther(overlay);
-  if (tree === null || read.includes(null) || (overlay !== null && overlayTree === null))
+  const tree = read(source);
+  const partTrees = parts.map((part) => read(part, part.path));
+  const overlayTree = overlay === null ? null : read(overlay, overlay.path);
+  if (tree === null || partTrees.includes(null) || (overlay !== null && overlayTree === null))
     return null;
   if (tree.kind !== "map") return { tree, expanded: NOTHING_EXPANDED };
-  for (const part of read) if (part !== null) mergePart(tree, part, source.path, findings);
+  for (const part of partTrees) if (part !== null) mergePart(tree, part, source.path, findings);
   if (overlayTree !== null) mergeOverlay(tree, overlayTree, findings);
   const presets = expandPresets(tree, findings);
   return { tree, expanded: { presets, listed: expandPrices(tree, presets, list), list } };

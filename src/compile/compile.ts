@@ -77,7 +77,7 @@ function unknownRegions(
   policies: readonly CompiledPolicy[],
   sources: readonly Source[],
 ): readonly Diagnostic[] {
-  const known = new Set([
+  const names = new Set([
     ...Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]),
     ...Object.values(table.providers).map(({ region }) => region),
   ]);
@@ -86,7 +86,7 @@ function unknownRegions(
     return contract.obligations.flatMap((obligation) => {
       if (
         obligation.kind !== "prefer_region" ||
-        known.has(obligation.value) ||
+        names.has(obligation.value) ||
         source === undefined
       )
         return [];

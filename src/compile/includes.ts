@@ -148,8 +148,9 @@ function isAllowedHere(path: Path, member: Member, findings: Findings): boolean 
  */
 export function mergeOverlay(main: MapNode, overlay: ConfigNode, findings: Findings): void {
   for (const [name, member] of sectionsOf(overlay, "an overlay", findings)) {
-    const own = main.members.get(name)?.node;
-    if (name === "endpoints" && own?.kind === "list") overlayEndpoints(own, member, findings);
+    const section = main.members.get(name)?.node;
+    if (name === "endpoints" && section?.kind === "list")
+      overlayEndpoints(section, member, findings);
     else overlayMember(main, name, member, [name], findings);
   }
 }
@@ -162,14 +163,14 @@ function overlayMember(
   findings: Findings,
 ) {
   if (!isAllowedHere(path, member, findings)) return;
-  const own = into.members.get(name);
+  const present = into.members.get(name);
   const { node } = member;
   if (isNull(node)) {
-    if (own === undefined) reportNothing(path, member, [...into.members.keys()], findings);
+    if (present === undefined) reportNothing(path, member, [...into.members.keys()], findings);
     else into.members.delete(name);
-  } else if (own?.node.kind === "map" && node.kind === "map") {
+  } else if (present?.node.kind === "map" && node.kind === "map") {
     for (const [key, inner] of node.members)
-      overlayMember(own.node, key, inner, [...path, key], findings);
+      overlayMember(present.node, key, inner, [...path, key], findings);
   } else into.members.set(name, member);
 }
 
@@ -377,12 +378,12 @@ async function findOverlay(
 ): Promise<string | null> {
   const start = { line: 1, column: 1 };
   const folder = posix.dirname(path);
-  const known = environmentsOf(posix.basename(path), (await tree.namesIn(folder)) ?? []);
-  if (!known.includes(environment)) {
+  const environments = environmentsOf(posix.basename(path), (await tree.namesIn(folder)) ?? []);
+  if (!environments.includes(environment)) {
     const names =
-      known.length === 0
+      environments.length === 0
         ? `there are no overlays; write ${overlayName(path, "NAME")}`
-        : `known here: ${known.join(", ")}`;
+        : `known here: ${environments.join(", ")}`;
     findings.add(
       "ENVIRONMENT_UNKNOWN",
       start,

@@ -192,11 +192,11 @@ const LIBRARIES = "lib";
 
 /** Paths below the folder; `null` where there is no folder to read. */
 export async function regoFiles(tree: FileTree, folder: string): Promise<readonly string[] | null> {
-  const own = await tree.namesIn(folder);
-  if (own === null) return null;
+  const policies = await tree.namesIn(folder);
+  if (policies === null) return null;
   const shared = (await tree.namesIn(posix.join(folder, LIBRARIES))) ?? [];
   return [
-    ...own.filter(isPolicy),
+    ...policies.filter(isPolicy),
     ...shared.filter(isPolicy).map((name) => `${LIBRARIES}/${name}`),
   ].toSorted();
 }

@@ -46,8 +46,8 @@ export const STREAMING_RULES = {
 
 /** The schema as the contract shows it: with the parser's rules as keywords. */
 export function publishedSchema(schema: JsonObject): JsonObject {
-  const known = published.get(schema);
-  if (known !== undefined) return known;
+  const shared = published.get(schema);
+  if (shared !== undefined) return shared;
   const { [PARSER_RULES]: rules, ...rest } = schema;
   const members = Object.entries({ ...rest, ...(isJsonObject(rules) && rules) });
   const shown = Object.fromEntries(

@@ -109,10 +109,10 @@ class Fit {
     const names = new Set([...tools, ...callsOf(turns)].map(({ name }) => name));
     const used = new Set([...names].filter((name) => toolName.test(name)));
     for (const name of names.difference(used)) {
-      const made = safeName(name, toolName, used, KEPT_OF_NAME);
-      used.add(made);
-      this.#sentNames.set(name, made);
-      this.names.set(made, name);
+      const safe = safeName(name, toolName, used, KEPT_OF_NAME);
+      used.add(safe);
+      this.#sentNames.set(name, safe);
+      this.names.set(safe, name);
       this.dropped.add("tool_names_rewritten");
     }
   }
@@ -353,7 +353,7 @@ class Fit {
     if (results.length === 0) return [];
     if (!this.#rules.resultFilesApart) return [{ role: "tool", results }];
     const files: InputPart[] = [];
-    const kept = results.map((result, index) => {
+    const inPlace = results.map((result, index) => {
       const apart = result.content.filter((part) => part.kind !== "text");
       if (apart.length === 0) return result;
       files.push(textPart(`Files of tool result ${index + 1}:`), ...apart);
@@ -363,7 +363,7 @@ class Fit {
         content: texts.length > 0 ? texts : [textPart("The files of this result follow.")],
       };
     });
-    const tool: Turn = { role: "tool", results: kept };
+    const tool: Turn = { role: "tool", results: inPlace };
     if (files.length === 0) return [tool];
     this.dropped.add("result_files_apart");
     return [tool, { role: "user", name: null, content: files }];
@@ -408,8 +408,8 @@ const KEPT_OF_ID = 31;
 function safeName(name: string, form: RegExp, used: ReadonlySet<string>, kept: number): string {
   const plain = name.replaceAll(FOREIGN, "_").slice(-kept);
   for (let salt = 0; ; salt += 1) {
-    const made = `${plain}_${digest(salt === 0 ? name : `${name} ${salt}`)}`;
-    const fitted = form.test(made) ? made : `_${made.slice(1)}`;
+    const candidate = `${plain}_${digest(salt === 0 ? name : `${name} ${salt}`)}`;
+    const fitted = form.test(candidate) ? candidate : `_${candidate.slice(1)}`;
     if (!used.has(fitted)) return fitted;
   }
 }

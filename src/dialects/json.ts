@@ -284,6 +284,6 @@ export function wholeOutput(
  */
 export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {
   if (earlier === null) return later;
-  const known = Object.entries(later).filter(([, count]) => count !== null);
-  return { ...earlier, ...Object.fromEntries(known) };
+  const counted = Object.entries(later).filter(([, count]) => count !== null);
+  return { ...earlier, ...Object.fromEntries(counted) };
 }

@@ -220,12 +220,12 @@ class KindsWalk {
 
   #type(type: string, isDefinition: boolean) {
     const { toolNeeds, types, unknownType } = this.#kinds;
-    const known = ownValue(types, type);
+    const typeNeeds = ownValue(types, type);
     // A name of one protocol's tools may be that of another object, such as `custom`.
-    const needs = isDefinition || known === undefined ? toolNeeds(type) : known;
+    const needs = isDefinition || typeNeeds === undefined ? toolNeeds(type) : typeNeeds;
     if (needs !== null) this.#reading.need(needs, this.#print("type"));
     else if (isDefinition) this.#refuseKind(unknownTool(this.#kinds, type, this.#print("type")));
-    else if (known === undefined && this.#isKnown)
+    else if (typeNeeds === undefined && this.#isKnown)
       this.#reading.noteUnknownKind(
         unknownType,
         this.#print("type"),

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
 import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { kindOfStatus, namedMember } from "./answer-ends.ts";
-import { memberIn } from "./json.ts";
+import { memberIn, ownValue } from "./json.ts";
 
 /** The meaning of a provider's refusal: a code of ours, and the member that it is about. */
 interface Refusal {
@@ -350,12 +350,12 @@ export const REFUSAL_CODES: ReadonlyMap<string, string> = new Map([
 /**
  * LiteLLM's exceptions (litellm/exceptions.py): the class stands at the beginning of the message.
  */
-const CLASSES: ReadonlyMap<string, string> = new Map([
-  ["ContextWindowExceededError", "context_length_exceeded"],
-  ["ContentPolicyViolationError", "content_policy_violation"],
-  ["ImageFetchError", "invalid_image"],
-  ["BudgetExceededError", "insufficient_quota"],
-]);
+const CLASSES: Readonly<Record<string, string>> = {
+  ContextWindowExceededError: "context_length_exceeded",
+  ContentPolicyViolationError: "content_policy_violation",
+  ImageFetchError: "invalid_image",
+  BudgetExceededError: "insufficient_quota",
+};
 
 /** An exception's class before a message: a group is its name. */
 const CLASS = /^(?:litellm\.|openai\.)?(\w{1,60}(?:Error|Exception))\b(?: - |: ?| )/;
@@ -388,7 +388,7 @@ function ofMessage(message: string): Partial<Refusal> | null {
   let text = message.slice(0, LONGEST).trimStart();
   let param: string | undefined;
   for (let depth = 0; depth <= MOST_WRAPPERS; depth += 1) {
-    const exception = CLASSES.get(CLASS.exec(text)?.[1] ?? "");
+    const exception = ownValue(CLASSES, CLASS.exec(text)?.[1] ?? "");
     if (exception !== undefined) return { code: exception };
     for (const code in BEGINNINGS) {
       for (const row of BEGINNINGS[code] ?? []) {

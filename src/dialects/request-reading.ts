@@ -368,8 +368,8 @@ export class RequestReading {
   replace(object: JsonObject, name: string, value: JsonMember, field: DroppedField): void {
     this.dropped.add(field);
     const changes = (this.#changes ??= new Map());
-    const own = changes.get(object) ?? new Map<string, JsonMember>();
-    changes.set(object, own.set(name, value));
+    const changed = changes.get(object) ?? new Map<string, JsonMember>();
+    changes.set(object, changed.set(name, value));
     if (!this.#replaced.includes(field)) this.#replaced.push(field);
   }
 

@@ -120,12 +120,12 @@ export function keptMembers(
   reading: RequestReading,
   forwarded?: Members,
 ): JsonObject {
-  const taken: readonly string[] = stripFields;
+  const removed: readonly string[] = stripFields;
   const kept: Members = { ...body };
   for (const [name, value] of Object.entries(body)) {
     if (value == null) continue;
     const facts = ownValue(registry, name);
-    if (facts?.class === "identity" || taken.includes(name)) {
+    if (facts?.class === "identity" || removed.includes(name)) {
       reading.strip(name);
       kept[name] = null;
     } else if (facts !== undefined) continue;

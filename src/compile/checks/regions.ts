@@ -10,9 +10,7 @@ import type { CompileContext } from "../compile-context.ts";
 export function checkRegions(context: ResolvedContext): void {
   const shownByHost = new Map<string, Evidence>();
   for (const provider of context.normalised.providers.values()) {
-    const evidence = URL.canParse(provider.baseUrl)
-      ? hostEvidence(new URL(provider.baseUrl).hostname)
-      : null;
+    const evidence = hostEvidence(URL.parse(provider.baseUrl)?.hostname ?? "");
     if (evidence === null) continue;
     shownByHost.set(provider.id, evidence);
     compare(context, provider.region, evidence, `the host of provider ${quote(provider.id)}`, [
@@ -22,15 +20,15 @@ export function checkRegions(context: ResolvedContext): void {
     ]);
   }
   for (const [id, { row, index }] of context.endpoints) {
-    const own = context.file.endpoints[index]?.region;
-    const path = ["endpoints", index, own === undefined ? "upstream_model" : "region"];
+    const declared = context.file.endpoints[index]?.region;
+    const path = ["endpoints", index, declared === undefined ? "upstream_model" : "region"];
     const byModel = modelIdEvidence(row.upstreamModel);
     if (byModel !== null)
       compare(context, row.region, byModel, `the upstream model of endpoint ${quote(id)}`, path);
     const byHost = shownByHost.get(row.provider);
     // Without a region of its own the endpoint repeats its provider's finding.
-    if (own !== undefined && byHost !== undefined)
-      compare(context, own, byHost, `the host of endpoint ${quote(id)}`, path);
+    if (declared !== undefined && byHost !== undefined)
+      compare(context, declared, byHost, `the host of endpoint ${quote(id)}`, path);
   }
 }
 
@@ -76,8 +74,8 @@ function compare(
  * The areas that a region's name claims; those of its groups where the name follows no convention.
  */
 function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Area[] {
-  const own = areaOf(region);
-  if (own !== null) return [own];
+  const claimed = areaOf(region);
+  if (claimed !== null) return [claimed];
   return [...groups].flatMap(([group, regions]) => {
     const location = regions.includes(region) ? areaOf(group) : null;
     return location === null ? [] : [location];

@@ -153,13 +153,13 @@ function checkEmbedding(
 
 /** Approved vector lengths that no model produces. */
 function checkApprovedLengths({ file, normalised, report }: CompileContext, { id }: WorkspaceRow) {
-  const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
+  const possible = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
   for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
-    if (made.has(length)) continue;
+    if (possible.has(length)) continue;
     const hint =
-      made.size === 0
+      possible.size === 0
         ? "no model embeds: remove it"
-        : `models make: ${[...made].toSorted((left, right) => left - right).join(", ")}`;
+        : `models make: ${[...possible].toSorted((left, right) => left - right).join(", ")}`;
     report.value(
       "UNKNOWN_DIMENSION",
       ["workspaces", id, "approve", "dimensions", index],

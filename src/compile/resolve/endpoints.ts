@@ -133,10 +133,11 @@ function servedOperations(
   { operations }: ModelRow,
   provider: ProviderRow,
 ): readonly ModelOperation[] {
-  const left = flagsOf(facts, provider).flatMap(({ leaves = [] }) => leaves);
+  const remaining = flagsOf(facts, provider).flatMap(({ leaves = [] }) => leaves);
   return operations.filter(
     (operation) =>
-      facts.operations.includes(operation) && (left.length === 0 || left.includes(operation)),
+      facts.operations.includes(operation) &&
+      (remaining.length === 0 || remaining.includes(operation)),
   );
 }
 

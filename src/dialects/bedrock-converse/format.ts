@@ -24,7 +24,7 @@ import {
   isForced,
   membersWithValue,
 } from "../request-draft.ts";
-import type { Members } from "../json.ts";
+import { ownValue, type Members } from "../json.ts";
 
 /** A request for Converse while it is printed. */
 class Draft extends RequestDraft {
@@ -298,26 +298,26 @@ function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonOb
   });
 }
 
-const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
-  ["image/png", "png"],
-  ["image/jpeg", "jpeg"],
-  ["image/gif", "gif"],
-  ["image/webp", "webp"],
-]);
+const IMAGE_FORMATS: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpeg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+};
 
-const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
-  ["application/pdf", "pdf"],
-  ["text/plain", "txt"],
-  ["text/markdown", "md"],
-  ["text/csv", "csv"],
-  ["text/html", "html"],
-  ["application/msword", "doc"],
-  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
-  ["application/vnd.ms-excel", "xls"],
-  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
-]);
+const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
+  "application/pdf": "pdf",
+  "text/plain": "txt",
+  "text/markdown": "md",
+  "text/csv": "csv",
+  "text/html": "html",
+  "application/msword": "doc",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.ms-excel": "xls",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+};
 
-const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
+const AUDIO_FORMATS: Readonly<Record<string, string>> = Object.fromEntries(
   "aac flac m4a mka mkv mp3 mp4 mpeg mpga ogg opus pcm wav webm x-aac"
     .split(" ")
     .map((name) => [name, name]),
@@ -345,7 +345,7 @@ function formatBlock(part: InputPart, draft: Draft): JsonObject {
 /** The bytes of a part; the request is refused where the protocol has no format for them. */
 function formatBytes(
   kind: "image" | "file" | "audio",
-  formats: ReadonlyMap<string, string>,
+  formats: Readonly<Record<string, string>>,
   source: DataSource,
   draft: Draft,
 ): JsonObject {
@@ -353,11 +353,11 @@ function formatBytes(
     draft.refuseFeature(`${kind} by URL`);
     return {};
   }
-  const format = formats.get(essenceOf(source.mediaType));
+  const format = ownValue(formats, essenceOf(source.mediaType));
   if (format === undefined)
     draft.refuseRequest(
       `unsupported_${kind}_type`,
-      `An endpoint that may get the request takes ${kind} content of these types only: ${[...formats.keys()].join(", ")}`,
+      `An endpoint that may get the request takes ${kind} content of these types only: ${Object.keys(formats).join(", ")}`,
     );
   return { format, source: { bytes: source.data } };
 }

@@ -20,6 +20,7 @@ import {
   countIn,
   listOf,
   memberIn,
+  ownValue,
   parseAnswerBytes,
   parseJsonBytes,
   readCount,
@@ -353,19 +354,19 @@ function writtenForAnHour(details: JsonMember) {
  * union (`throttlingException`), in the body of an error answer as types (`ThrottlingException`,
  * sometimes with a namespace before it); both are looked up in lower case.
  */
-const CODES: ReadonlyMap<string, string> = new Map([
-  ["accessdeniedexception", "access_denied"],
-  ["internalserverexception", "server_error"],
-  ["modelerrorexception", "model_error"],
-  ["modelnotreadyexception", "model_not_ready"],
-  ["modelstreamerrorexception", "model_stream_error"],
-  ["modeltimeoutexception", "model_timeout"],
-  ["resourcenotfoundexception", "model_not_found"],
-  ["servicequotaexceededexception", "quota_exceeded"],
-  ["serviceunavailableexception", "overloaded"],
-  ["throttlingexception", "rate_limited"],
-  ["validationexception", "invalid_request"],
-]);
+const CODES: Readonly<Record<string, string>> = {
+  accessdeniedexception: "access_denied",
+  internalserverexception: "server_error",
+  modelerrorexception: "model_error",
+  modelnotreadyexception: "model_not_ready",
+  modelstreamerrorexception: "model_stream_error",
+  modeltimeoutexception: "model_timeout",
+  resourcenotfoundexception: "model_not_found",
+  servicequotaexceededexception: "quota_exceeded",
+  serviceunavailableexception: "overloaded",
+  throttlingexception: "rate_limited",
+  validationexception: "invalid_request",
+};
 
 /** A status of this protocol alone: the model failed, not the request. */
 const MODEL_ERROR = 424;
@@ -399,6 +400,6 @@ export function frameFailure(
 
 function codeOf(type: JsonMember) {
   return typeof type === "string"
-    ? (CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null)
+    ? (ownValue(CODES, type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null)
     : null;
 }

@@ -276,13 +276,14 @@ function readLogprobs(value: JsonMember): ReadLogprobs {
   const logprobs = entries.flatMap((entry): readonly TokenLogprob[] => {
     const text = memberIn(entry, "text");
     const numbers = listOf(memberIn(entry, "logprobs"));
-    const known = numbers.filter((number) => typeof number === "number");
-    if (typeof text !== "string" || known.length === 0 || known.length < numbers.length) return [];
-    joined ||= known.length > 1;
+    const readable = numbers.filter((number) => typeof number === "number");
+    if (typeof text !== "string" || readable.length === 0 || readable.length < numbers.length)
+      return [];
+    joined ||= readable.length > 1;
     return [
       {
         token: text,
-        logprob: known.reduce((sum, number) => sum + number, 0),
+        logprob: readable.reduce((sum, number) => sum + number, 0),
         bytes: null,
         top: [],
       },

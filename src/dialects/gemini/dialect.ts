@@ -86,8 +86,9 @@ const EMBED_CONTENT: EmbedMethod = {
 /** Tokens of the whole answer, or the sum of its embeddings', which must not lack any. */
 function tokensOf({ usageMetadata }: JsonObject, embeddings: readonly JsonMember[]): number | null {
   const counts = embeddings.map((item) => countIn(memberIn(item, "statistics"), "token_count"));
-  const known = counts.filter((count) => count !== null);
-  const sum = known.length < counts.length ? null : known.reduce((total, one) => total + one, 0);
+  const present = counts.filter((count) => count !== null);
+  const sum =
+    present.length < counts.length ? null : present.reduce((total, one) => total + one, 0);
   return countIn(usageMetadata, "promptTokenCount") ?? sum;
 }
 

@@ -44,9 +44,9 @@ function hasUniqueNames(json: string, checksIndex: boolean): boolean {
     // Only a name has a colon after it.
     if (json.charCodeAt(next) === COLON) {
       const name = nameOf(json.slice(offset, end));
-      const known = names.at(-1);
-      if (known === undefined || known.has(name)) return false;
-      known.add(name);
+      const siblings = names.at(-1);
+      if (siblings === undefined || siblings.has(name)) return false;
+      siblings.add(name);
       if (checksIndex && name === "index" && !isDigits(json, afterSpace(json, next + 1)))
         return false;
     }

@@ -138,8 +138,8 @@ export function formatPurpose(
 ): string | undefined | ServiceError {
   const value = purpose === null ? undefined : values[purpose];
   if (value !== undefined || purpose === null) return value;
-  const known = Object.keys(values).join(" or ");
-  const rule = known === "" ? "must be left out" : `must be ${known}`;
+  const possible = Object.keys(values).join(" or ");
+  const rule = possible === "" ? "must be left out" : `must be ${possible}`;
   return notSupported(
     `input_type ${rule}: an endpoint that may get the request supports no other`,
     "input_type",
