@@ -61,8 +61,7 @@ export interface ErrorAnswer {
    */
   readonly retryable: boolean;
   /**
-   * Milliseconds for `retry-after` where the error does not bring its own, at most 60,000; `null`:
-   * no header.
+   * Default `retry-after`, milliseconds, at most 60,000; `null`: no header.
    */
   readonly retryAfter: number | null;
 }

@@ -203,7 +203,7 @@ function isEscaped(text: string, quote: number): boolean {
   return (quote - at) % 2 === 0;
 }
 
-/** The position of the next character that is none of the four of white space in JSON. */
+/** Position of the next character that is not JSON white space. */
 export function afterSpace(text: string, from: number): number {
   let at = from;
   while (" \n\r\t".includes(text.charAt(at)) && at < text.length) at += 1;
@@ -211,8 +211,8 @@ export function afterSpace(text: string, from: number): number {
 }
 
 /**
- * RFC 8259 §7; a name that begins with the mark is numbered too, so that it is not mistaken for one
- * of ours.
+ * RFC 8259 §7. Names that begin with the mark are numbered too: otherwise a caller's name could pass
+ * for one of our marks.
  */
 function needsEscape(name: string) {
   return name.startsWith(MARK) || JSON.stringify(name) !== `"${name}"`;

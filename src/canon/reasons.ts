@@ -207,7 +207,7 @@ function reasonOf(code: string): Reason | null {
  *
  * @param paths path of the request's member that the denial is about; clients use `param` to fix it
  * or to leave it out.
- * @param nearest routes of the caller's workspace, for a name that is none of them.
+ * @param nearest similar route names of the caller's workspace, if the requested one does not exist.
  */
 export function denialError(
   denial: Denial,

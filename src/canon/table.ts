@@ -160,9 +160,9 @@ export interface RoutingTable {
   readonly vocabulary: Vocabulary;
   /** Absent if the file has no such section, so that the revision of older files stays the same. */
   readonly console?: ConsoleSettings;
-  /** Absent likewise. */
+  /** Absent for the same reason. */
   readonly workloadIdentity?: WorkloadIdentity;
-  /** Absent likewise. */
+  /** Absent for the same reason. */
   readonly alerts?: AlertSettings;
 }
 

@@ -26,8 +26,8 @@ export function matchesClaims(claims: JsonObject, rules: readonly ClaimRule[]): 
 }
 
 /**
- * The claim of a name, or where a JSON pointer leads (RFC 6901); `undefined` where there is none. A
- * pointer leads through objects only.
+ * The claim with this name, or at this JSON pointer (RFC 6901); `undefined` if absent. Pointers
+ * cannot pass through lists.
  */
 function claimAt(claims: JsonObject, claim: string): JsonValue | undefined {
   const names = claim.startsWith("/")
@@ -185,7 +185,7 @@ export function workloadCaller(rule: string): string {
 }
 
 /**
- * The rule of a caller's id; `null` where the caller is none of a rule.
+ * The rule of a caller's id; `null` for callers without a rule.
  *
  * @example ruleOfCaller("workload_ci") // "ci"
  */

@@ -23,8 +23,8 @@ export interface CompileOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. */
   readonly cache: CompileCache | null;
   /**
-   * For files that will not run: what a change is compared with. Values that nothing declares are
-   * reported unless set.
+   * Accepts undeclared values, for the base of a comparison, which will not run. Default: they are
+   * reported.
    */
   readonly acceptUnknownValues?: boolean;
 }
@@ -118,7 +118,7 @@ function policyIds({ routes, policies }: ConfigurationFiles): readonly string[] 
 
 /**
  * Finds values that policies compare with names of routes.yaml and that it does not declare. Such a
- * comparison is always false: what it should close would stay open where it is negated.
+ * comparison is always false, so a negated one would always allow.
  */
 function undeclaredValues(
   table: RoutingTable,

@@ -266,7 +266,7 @@ export function includeEntries(text: string): readonly IncludeEntry[] {
   });
 }
 
-/** Paths from the folder, sorted, of what a pattern finds; nothing where it finds nothing. */
+/** Files that match a pattern: sorted paths relative to the folder. */
 export async function expandInclude(
   tree: FileTree,
   folder: string,

@@ -120,7 +120,7 @@ export async function loadFromTree(
   return { routes, parts, overlay, policies, keySets, prices, unreadable: findings.list() };
 }
 
-/** The price list beside routes.yaml; where there is none, that of this release. */
+/** The price list beside routes.yaml, or the one of this release. */
 async function readPrices(
   tree: FileTree,
   folder: string,

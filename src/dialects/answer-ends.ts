@@ -3,7 +3,7 @@ import type { FinishReason } from "../canon/generate/event.ts";
 import type { JsonMember } from "../canon/json.ts";
 import { ownValue } from "./json.ts";
 
-/** A failure that showed in the answer itself. `code` is one of ours. */
+/** A failure found in the answer itself. @param code of a closed list of the router's. */
 export function answerFailure(kind: FailureKind, code: string | null = null): UpstreamFailure {
   return { kind, status: null, retryAfter: null, code };
 }

@@ -216,7 +216,7 @@ export function withObject(
   return withMember(object, name, (value) => (isJsonObject(value) ? change(value) : value));
 }
 
-/** A list of an answer; `null` where it is none. */
+/** A list of an answer; `null` for other values. */
 export function listIn(value: JsonMember, name: string): readonly JsonValue[] | null {
   const list = memberIn(value, name);
   return Array.isArray(list) ? list : null;
@@ -251,7 +251,7 @@ export function flagOrNull(value: JsonMember): boolean | null {
   return typeof value === "boolean" ? value : null;
 }
 
-/** A text of an answer; `null` where it is none or empty. */
+/** A text of an answer; `null` for other values and empty text. */
 export function textIn(value: JsonMember, name: string): string | null {
   const text = memberIn(value, name);
   return typeof text === "string" && text !== "" ? text : null;

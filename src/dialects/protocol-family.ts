@@ -47,7 +47,7 @@ export interface ProtocolFamily {
    * case.
    */
   readonly unsentHeaders: readonly string[];
-  /** Headers that show what is left of a limit, names and values by turns. */
+  /** Headers with the remainder of a limit: names and values alternate. */
   readonly limitHeaders: (measure: LimitMeasure, limit: RemainingLimit) => readonly string[];
   /** Those headers as the contract describes them. */
   readonly limitHeaderFacts: (measure: LimitMeasure) => readonly HeaderFacts[];

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "
 import { kindOfStatus, namedMember } from "./answer-ends.ts";
 import { memberIn, ownValue } from "./json.ts";
 
-/** The meaning of a provider's refusal: a code of ours, and the member that it is about. */
+/** Meaning of a provider's refusal: the router's code, and the member concerned. */
 interface Refusal {
   readonly code: string;
   readonly param?: string;
@@ -482,8 +482,8 @@ export function refusedFrame(error: JsonMember, code: string | null): UpstreamFa
 }
 
 /**
- * Settings that protocols name differently: a refusal has the provider's name, and the caller
- * sent another.
+ * Names of one setting in different protocols: a refusal has the provider's name, the caller sent
+ * another.
  */
 const SYNONYMS: readonly (readonly string[])[] = [
   [

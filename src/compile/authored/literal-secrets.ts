@@ -44,7 +44,7 @@ const ISSUED = [
 /** Keys under which people write a credential down. */
 const SECRET_KEY =
   /^(?:.*[_-])?(?:secret|token|password|passwd|passphrase|api[_-]?key|apikey|access[_-]?key|credentials?|bearer)$/i;
-/** Keys of ours that end like a secret's and hold none. */
+/** Keys of routes.yaml that look like names of secrets and are not. */
 const HARMLESS_KEYS: ReadonlySet<string> = new Set(["on_missing_secret", "first_token"]);
 
 const SOURCE_WORD = /^[a-z_]{0,20}$/;

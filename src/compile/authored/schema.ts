@@ -43,8 +43,7 @@ export function refs<const Name extends string>(definition: Name, description: s
 }
 
 /**
- * @param message what must stand there instead of a text that the pattern refuses: the end of "…
- * must be".
+ * @param message the expected text, as the end of a sentence: "… must be a duration".
  */
 export function text(pattern: string, message: string, description?: string) {
   return {
@@ -76,7 +75,7 @@ export function flag(preset: boolean, description: string) {
   return { type: "boolean", default: preset, description } as const;
 }
 
-/** A reference to a definition, with what it means here. */
+/** A reference to a definition, with its meaning at this key. */
 export function ref<const Name extends string>(
   definition: Name,
   description: string,

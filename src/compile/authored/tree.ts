@@ -42,7 +42,7 @@ export interface Member {
 /** Values of the file with their positions, before any check. */
 export type ConfigNode = ScalarNode | ListNode | MapNode;
 
-/** The member at one step; `null` where there is none. */
+/** The member at one step; `null` if absent. */
 function step(node: ConfigNode, name: string | number): Member | null {
   if (node.kind === "map") return node.members.get(String(name)) ?? null;
   const item = node.kind === "list" ? node.items[Number(name)] : undefined;
@@ -71,7 +71,7 @@ export function textOf(node: ConfigNode | null): string | null {
   return node?.kind === "scalar" && typeof node.value === "string" ? node.value : null;
 }
 
-/** The text at a path; `null` where there is none. */
+/** The text at a path; `null` if absent. */
 export function textAt(root: ConfigNode | null, ...path: Path): string | null {
   return textOf(nodeAt(root, path));
 }

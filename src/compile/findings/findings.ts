@@ -15,7 +15,7 @@ export interface TextFindings {
   has(code: TextCode, at: Position): boolean;
 }
 
-/** Collects what is wrong with one file, so that its author learns of everything at once. */
+/** Collects all faults of a file, so that its author can fix them in one go. */
 export class FindingsOf<Code extends string> {
   readonly #file: string;
   readonly #codes: Readonly<Record<Code, CodeFacts>>;

@@ -31,7 +31,7 @@ import type {
 } from "../routes-schema.ts";
 
 /**
- * `{service}.{region}.amazonaws.com` and its kin: dual-stack hosts (`api.aws`), interface endpoints
+ * `{service}.{region}.amazonaws.com` and its variants: dual-stack hosts (`api.aws`), interface endpoints
  * (`vpce`), the partitions of China and of the European sovereign cloud. AWS's page "AWS service
  * endpoints" documents the forms.
  */
@@ -49,8 +49,8 @@ const SIGNED_AS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Region and service of a host of AWS; `null` for a URL that is none and for other hosts, such as a
- * proxy's. The service is its name in signatures, `null` where that does not follow from the host.
+ * Region and service of an AWS host; `null` for invalid URLs and other hosts, such as a proxy's. The
+ * service is its name in signatures; `null` if the host does not determine it.
  */
 export function awsHost(baseUrl: string) {
   const { name = "", region } = FORM.exec(URL.parse(baseUrl)?.hostname ?? "")?.groups ?? {};

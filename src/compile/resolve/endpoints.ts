@@ -78,7 +78,7 @@ function resolveEndpoint(
     dialect: provider.dialect,
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
-    // Left out where there is none, so that such a table keeps its revision.
+    // Omitted if unset: tables without it keep their revision.
     ...(endpoint.latencyClass !== null && { latencyClass: endpoint.latencyClass }),
     maxConcurrency: endpoint.maxConcurrency,
     batch: {
@@ -172,7 +172,7 @@ export function endpointFeatures(
   }
   const without = (names: Iterable<Feature>): readonly Feature[] =>
     [...new Set(names)].filter((feature) => !withdrawn.has(feature)).toSorted();
-  // A model takes back what it has signed.
+  // A model accepts its own signatures.
   const accepts =
     model.signatureFamily === null ? model.accepts : [...model.accepts, "signed_reasoning"];
   const accepted = facts.optional.filter((feature) => accepts.includes(feature));

@@ -24,10 +24,9 @@ interface ResolvedTier {
 }
 
 /**
- * A route's endpoints by rank, the routes among its fallbacks written out with their own ranks. An
- * endpoint that comes up twice is kept where it comes up first; a tier that loses all of its
- * endpoints that way is none. Endpoints that do not exist have been reported, and so have circles
- * and chains that are too long: it ends in them.
+ * A route's endpoints by rank; routes among its fallbacks are expanded with their own ranks. A
+ * repeated endpoint keeps its first position, and empty tiers are dropped. Unknown endpoints, circles
+ * and overlong chains have been reported already; expansion stops at them.
  */
 function resolveTiers(
   { normalised }: CompileContext,
@@ -88,7 +87,7 @@ function tierRow(
 ): TierRow {
   const ids = candidates.map(({ endpoint }) => endpoint.row.id);
   const weights = ids.map((id) => authored.get(id) ?? 1);
-  // Those that had a share may stand in an earlier tier: the rest of their route share alike.
+  // All endpoints with a share may be in an earlier tier: the others then share equally.
   const shares = weights.some((weight) => weight > 0) ? weights : weights.map(() => 1);
   return { endpoints: ids, balance, weights: shares };
 }
@@ -151,8 +150,8 @@ export function resolveRoutes(
 }
 
 /**
- * Reports circles, each once, at the item of its alphabetically first route that leads into it. One
- * of more than {@link LONGEST_CHAIN} routes is found as a chain that is too long.
+ * Reports each circle once, at the fallback of its alphabetically first route. Circles of more than
+ * {@link LONGEST_CHAIN} routes are reported as overlong chains instead.
  *
  * @returns whether there is one.
  */
@@ -162,8 +161,7 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
     (normalised.routes.get(id)?.fallbacks ?? []).map((fallback) =>
       typeof fallback === "string" ? null : fallback.route,
     );
-  // A route that has been followed to its end once cannot lead into a circle that has not been
-  // seen.
+  // A route that was followed to its end cannot lead into a new circle.
   const visited = new Set<string>();
   const follow = (trail: readonly string[], id: string) => {
     const start = trail.indexOf(id);
@@ -183,7 +181,7 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
       );
       return;
     }
-    // Without an end to the recursion, thousands of routes in a row are a RangeError.
+    // Thousands of routes in a row would overflow the stack.
     if (visited.has(id) || trail.length > LONGEST_CHAIN) return;
     visited.add(id);
     for (const route of below(id)) if (route !== null) follow([...trail, id], route);
@@ -192,7 +190,7 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
   return reported.size > 0;
 }
 
-/** Reports the first route from which more routes follow one another than a chain may have. */
+/** Reports the first route with an overlong chain of fallbacks. */
 function reportLongChain({ normalised, report }: CompileContext) {
   let rest = [...normalised.routes.values()];
   for (let step = 0; step < LONGEST_CHAIN; step += 1) {

@@ -23,8 +23,7 @@ import {
 const SECTION = "workload_identity";
 
 /**
- * The section `workload_identity` with every default and the keys that files have; reports what is
- * wrong with it.
+ * The section `workload_identity` with defaults, and with keys from files. Reports its faults.
  *
  * @param keySets texts of those files, by path; an issuer whose file is not there has no keys.
  * @returns `undefined` where the file has no such section.
@@ -107,7 +106,7 @@ function keysOf(
   return { kind: "discovery" };
 }
 
-/** A mistyped name gives no token, or one that policies take for another's. */
+/** A mistyped name gives no token, or one with another caller's attributes in policies. */
 function resolveRule(context: CompileContext, id: string, row: AuthoredRule): WorkloadRule {
   const { file, normalised, report } = context;
   const { workspace, issued_by: issuedBy, workload = "" } = row;
@@ -150,7 +149,7 @@ function resolveRule(context: CompileContext, id: string, row: AuthoredRule): Wo
     );
   };
   if (row.environment !== undefined) checkDeclared(environment, "environments", "environment");
-  // Where no list stands, no policy can name a workload.
+  // Without a list, no policy can name a workload.
   if (vocabulary.workloads.length > 0 && workload !== "")
     checkDeclared(workload, "workloads", "workload");
   for (const [index, label] of labels.entries()) checkDeclared(label, "labels", "labels", index);
@@ -182,7 +181,7 @@ function resolveRule(context: CompileContext, id: string, row: AuthoredRule): Wo
   };
 }
 
-/** Which of two rows of one issuer verifies a token would be a matter of order. */
+/** With two rows for one issuer, the row that verifies a token would depend on their order. */
 function reportSameIssuer({ report }: CompileContext, { issuers }: AuthoredWorkloads) {
   const first = new Map<string, string>();
   for (const [id, { issuer }] of Object.entries(issuers)) {
@@ -235,7 +234,7 @@ const SECRET_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] as const;
 const KINDS: ReadonlySet<JsonValue | undefined> = new Set(["RSA", "EC", "OKP"]);
 
 /**
- * The keys of a JWK Set (RFC 7517 §5), or what is wrong with it; nothing of the file is repeated.
+ * The keys of a JWK Set (RFC 7517 §5), or its fault without content of the file.
  */
 export function readKeySet(text: string): readonly JsonObject[] | string {
   const keys = parseJsonObject(text)?.keys;

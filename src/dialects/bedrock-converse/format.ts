@@ -362,7 +362,7 @@ function formatBytes(
   return { format, source: { bytes: source.data } };
 }
 
-/** The block that marks the end of what a provider may cache. */
+/** The block that ends the cacheable part of a message. */
 function cachePoint(cache: CacheMark | null): readonly JsonObject[] {
   return cache === null ? [] : [{ cachePoint: { type: "default", ttl: cache.ttl ?? undefined } }];
 }

@@ -40,7 +40,7 @@ const cohereEmbedder: NonNullable<Dialect["embed"]> = {
       texts,
       input_type: INPUT_TYPES[purpose ?? "document"],
       embedding_types: ["float"],
-      // Cohere itself cuts what is too long unless the request forbids it.
+      // Without it Cohere truncates long inputs.
       truncate: mayTruncate === true ? "END" : "NONE",
       output_dimension: dimensions ?? undefined,
     };

@@ -59,7 +59,7 @@ const PREDICT: EmbedMethod = {
   body: (texts, taskType, { dimensions, mayTruncate }) => ({
     instances: texts.map((content) => ({ content, task_type: taskType })),
     parameters: {
-      // The provider cuts what is too long unless the request forbids it.
+      // Without it the provider truncates long inputs.
       autoTruncate: mayTruncate ?? false,
       outputDimensionality: dimensions ?? undefined,
     },

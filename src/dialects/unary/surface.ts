@@ -123,7 +123,7 @@ export function callTo<Request, Result extends UnaryResult>(
 /** A task before the removed members and dropped fields of its body are added. */
 type PlannedTask = Omit<UnaryTask, "stripped" | "dropped">;
 
-/** How one of these endpoints reads its bodies, and what it makes of them. */
+/** How a unary endpoint reads its bodies and plans its calls. */
 interface SurfaceFacts<Request> extends Pick<UnarySurface, "dialect" | "contract"> {
   readonly operation: "embeddings" | "rerank" | "moderations";
   readonly registry: FieldRegistry;

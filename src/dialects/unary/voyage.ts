@@ -23,7 +23,7 @@ export const voyage: Dialect = {
         model: endpoint.upstreamModel,
         input: isScalar && first !== undefined ? first : texts,
         input_type: inputType,
-        // The provider cuts what is too long unless the request forbids it.
+        // Without it the provider truncates long inputs.
         truncation: mayTruncate ?? false,
         output_dimension: dimensions ?? undefined,
         // Numbers are the default and need no member.
@@ -55,7 +55,7 @@ export const voyage: Dialect = {
         query,
         documents,
         top_k: topN === null ? undefined : wantedResults(request),
-        // The provider cuts texts silently unless the request forbids it.
+        // Without it the provider truncates silently.
         truncation: mayTruncate ?? false,
         return_documents: false,
       };
