@@ -209,7 +209,7 @@ function exceptionCells(record: PolicyRecord) {
   );
 }
 
-/** Sentences; empty where there is no exception. */
+/** Sentences; empty without an exception. */
 function exceptionsOf(record: PolicyRecord): readonly string[] {
   if (record.kind === "rolled_back") return [`rolled back: ${record.reason}`];
   if (record.kind === "approved") {

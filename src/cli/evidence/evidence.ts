@@ -471,7 +471,7 @@ function refuseExisting(path: string) {
     throw new CommandError("--output: the file exists already; give the path of a new file");
 }
 
-/** An error of the file system as one of the command; any other error, as of the store, as it is. */
+/** Converts an error of the file system; other errors, such as the store's, stay as they are. */
 function notWritten(error: unknown) {
   const code = errorCode(error);
   if (typeof code !== "string" || !/^E[A-Z0-9]{2,20}$/.test(code)) return error;

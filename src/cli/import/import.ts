@@ -239,7 +239,7 @@ export async function runImport(
     check,
     /** Commands that create the keys of the source anew. */
     keys: keyCommands,
-    /** For the simulated provider; `null` where its environment has errors. */
+    /** For the simulated provider; `null` if its environment has errors. */
     firstRequest: request === null ? null : { ...request, body: JSON.stringify(request.body) },
   };
   /** By path below the folder that they go to, without the report. */
@@ -321,7 +321,7 @@ async function checkFiles(files: ReadonlyMap<string, string>, cache: CompileCach
     ].toSorted(compareDiagnostics),
     ({ severity }) => severity,
   );
-  /** SHA-256 of the table; `null` where it has an error. */
+  /** SHA-256 of the table; `null` for a table with errors. */
   const revision = plain.table?.revision ?? null;
   const firstRequest = simulated.table === null ? null : demoRequest(simulated.table);
   return { check: { errors: error, warnings: warning, revision }, firstRequest };

@@ -126,7 +126,7 @@ function addModel(item: Item, imported: ImportedConfiguration) {
     part.noteRest([], { outcome: "left_out", text: "has no counterpart in routes.yaml" });
 }
 
-/** Further rates → members of `price`; a rate of 0 means that there is no price of its own. */
+/** Further rates → members of `price`; a rate of 0: no separate price. */
 const RATES = {
   request: "request",
   input_cache_read: "cached_input",

@@ -1,7 +1,7 @@
 import { describeSafely, looksLikeSecret } from "../../compile/authored/literal-secrets.ts";
 import { readDocument } from "../../compile/authored/document.ts";
 import type { ConfigNode, ListNode, MapNode, Path, Position } from "../../compile/authored/tree.ts";
-import { LARGEST_FILE } from "../../compile/file-tree.ts";
+import { decodeText, LARGEST_FILE } from "../../compile/file-tree.ts";
 import type { Findings } from "../../compile/findings/findings.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";
 
@@ -23,19 +23,12 @@ export async function readImportedText(
   path: string,
   shown: string,
 ): Promise<ImportedText | string> {
-  let bytes: Uint8Array | "too_large";
-  try {
-    bytes = await readNamedFile(path, LARGEST_FILE);
-  } catch {
-    return "cannot be read; check the path and its permissions";
-  }
+  const bytes = await readNamedFile(path, LARGEST_FILE).catch(() => null);
+  if (bytes === null) return "cannot be read; check the path and its permissions";
   if (bytes === "too_large")
     return `has more than ${LARGEST_FILE} bytes; split it, or leave out what is not routing`;
-  try {
-    return { shown, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
-  } catch {
-    return "is not UTF-8 text; convert it";
-  }
+  const text = decodeText(bytes);
+  return typeof text === "string" ? { shown, text } : "is not UTF-8 text; convert it";
 }
 
 /** The tree of YAML or JSON, which is a subset of YAML; `null` after a reported error. */

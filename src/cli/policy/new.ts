@@ -231,7 +231,7 @@ ${tests}`;
   return { policy, test };
 }
 
-/** Quoted only where it must be, on one line. */
+/** On one line, quoted only if necessary. */
 function yamlScalar(text: string) {
   return stringify(text, { lineWidth: 0 }).trimEnd();
 }

@@ -30,11 +30,11 @@ export function checkBootstrapKey(given: string | undefined): void {
 
 /**
  * Gives a store without keys one `operations:manage` key (docs/deployment.md#one-machine): the one
- * in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is returned to be shown once. `null` where
- * there is no text to show.
+ * in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is returned to be shown once. `null` without
+ * a text to show.
  *
- * @param file where its text is written before the key exists, so that the text of no key is
- * missing; `null` where a terminal shows it.
+ * @param file for its text, written before the key exists: no key without a known text is stored;
+ * `null` where a terminal shows it.
  * @throws {CommandError} where the file cannot be written, or exists already: then no key is made.
  */
 export async function bootstrapKey(

@@ -98,7 +98,7 @@ function readSeconds(flag: string, given: string, least = 0, most = 3_600) {
   return 1000 * readNumber(flag, given, [least, most], ", in seconds", "number");
 }
 
-/** @throws {UsageError} where there is one without the other. */
+/** @throws {UsageError} for one without the other. */
 function readTlsFiles(
   certFlag: string | undefined,
   keyFlag: string | undefined,

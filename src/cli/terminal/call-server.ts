@@ -54,8 +54,8 @@ export function serverUrl(server: string, path: string): URL {
       "--server: must not hold a credential; the key is read from SIGNALBOX_KEY",
     );
   }
-  // Written behind the origin: a path that begins with `//` would name another host, and the key
-  // would go there.
+  // Appended to the origin: a path that begins with `//` would name another host, which would get
+  // the key.
   return new URL(`${base.origin}${base.pathname.replace(/\/+$/, "")}${path}`);
 }
 
@@ -95,7 +95,7 @@ async function send(
   key: string,
   { url, body, ifMatch, inDoubt, wait = LONGEST_WAIT }: ServerCall,
 ): Promise<Response> {
-  // Loaded when a call is made: most commands make none.
+  // Loaded on demand: most commands call no server.
   const { ofetch } = await import("ofetch");
   try {
     return await ofetch.raw(url.href, {
@@ -279,7 +279,7 @@ function absent(schema: AnswerSchema, type: string): JsonValue {
 }
 
 /**
- * A member's text, safe for a terminal; empty where there is none. An explanation may come from a
+ * A member's text, safe for a terminal; empty for an absent member. An explanation may come from a
  * server of another version.
  */
 export function textOf(object: JsonObject | null, name: string): string {

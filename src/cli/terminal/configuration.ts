@@ -16,7 +16,7 @@ export const DEFAULT_CACHE_TEXT = "the user's cache folder";
  * The secret that authenticates them is in the user's cache folder always, because a path of
  * `--cache` may come with a checkout. `null` where the user has no such folder.
  *
- * @param flag value of `--cache`; `undefined` where it was not given.
+ * @param flag value of `--cache`; `undefined` without the flag.
  * @throws {UsageError} for an empty path.
  */
 export function compileCacheAt(
@@ -33,7 +33,7 @@ export function compileCacheAt(
   };
 }
 
-/** Checks the cache before it is used; prints one line on stderr where there is none. */
+/** Checks the cache before it is used; prints one line on stderr if there is none. */
 export async function usableCache(
   cache: CompileCache | null,
   { stderr }: Pick<CommandIo, "stderr">,

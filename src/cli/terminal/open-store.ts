@@ -7,7 +7,7 @@ import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
 
 /**
- * A command can wait for a busy server longer than a server may wait for a command. Milliseconds.
+ * Milliseconds; longer than a server's, because a command can wait.
  */
 const BUSY_TIMEOUT = 10_000;
 

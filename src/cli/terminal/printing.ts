@@ -79,7 +79,7 @@ export function amountText(
   return `${numberText(amount)} ${amount === 1 ? singular : plural}`;
 }
 
-/** Empty for none. */
+/** "3 errors"; empty for 0. */
 export function countText(amount: number, singular: string, plural?: string): string {
   return amount === 0 ? "" : amountText(amount, singular, plural);
 }
@@ -113,7 +113,7 @@ export function seenText(seen: number | null, usage: SeenUsage | null = null): s
 
 /**
  * "90,000 tokens of 8 answers", "0.12 → at least 0.3 USD by list price (2 answers without a
- * price)": nothing where no answer used anything.
+ * price)": empty if no answer used tokens.
  */
 export function usageTexts(usage: SeenUsage | null, calls: number): readonly string[] {
   const tokens = usage === null ? 0 : usage.input_tokens + usage.output_tokens;

@@ -21,7 +21,7 @@ export function readVersion(): string {
  * function of Node would fail requests later.
  *
  * @param node version of the running Node, such as `22.20.0`
- * @returns one sentence, or `null` where it can
+ * @returns one sentence, or `null` for a Node that is new enough
  */
 export function unfitNode(node: string): string | null {
   const ranges = [
@@ -125,7 +125,7 @@ function isInWorkingTree(folder: string): boolean {
 }
 
 /**
- * The folder for caches of this user, by the platform's convention; `null` where there is no home.
+ * The folder for caches of this user, by the platform's convention; `null` without a home folder.
  */
 export function userCacheFolder(
   environment: CommandIo["environment"],
@@ -198,7 +198,7 @@ const SERVING: readonly string[] = ["serve", "mock"];
 
 /**
  * Handles a closed output; without listeners such an error would end every command with a stack
- * trace. A command that only prints ends: quietly where its reader has closed the pipe, as after
+ * trace. A command that only prints ends: quietly if its reader has closed the pipe, as after
  * `head`, and otherwise with a message.
  *
  * @param command the first argument of the command line

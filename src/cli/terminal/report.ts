@@ -288,7 +288,7 @@ export interface JunitCase {
   readonly position: { readonly file: string; readonly line: number } | null;
   /** `passed`, or the element of another result. */
   readonly outcome: "passed" | "failure" | "error" | "skipped";
-  /** Why the case did not pass; `null` where there is no reason, and for one that passed. */
+  /** Why the case did not pass; `null` without a reason, and for one that passed. */
   readonly message: string | null;
   /** Below the message. */
   readonly lines: readonly string[];

@@ -35,7 +35,7 @@ export async function replaceFile({ path, shown, text }: FileToWrite): Promise<v
 }
 
 /**
- * Makes files that did not exist, all of them or none. Folders are made where they are missing.
+ * Creates new files, all or none, and missing folders.
  *
  * @throws {CommandError} when one exists already, which is then left as it is, or cannot be
  * written.
@@ -62,7 +62,7 @@ export async function createFiles(files: readonly FileToWrite[]): Promise<void> 
   }
 }
 
-/** On its own, because a file with the folder's name exists already too. */
+/** Apart from the files: `EEXIST` here is a file with the folder's name. */
 async function makeFolder(path: string, shown: string) {
   try {
     await mkdir(path, { recursive: true });

@@ -38,7 +38,7 @@ export interface ImportAnswers {
 const GUARDRAIL_REPLACED = "guardrails-replaced";
 
 interface ProviderDraft extends Pick<PlannedProvider, "preset" | "row" | "region"> {
-  /** Id, if it is free. */
+  /** Preferred id; numbered if it is taken. */
   readonly name: string;
   /**
    * Name of an address that the source does not have: rows with different ones are different

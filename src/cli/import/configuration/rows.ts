@@ -348,13 +348,13 @@ export function priceRow(usd: Readonly<Record<string, number | null>>): JsonObje
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$/;
 
 /**
- * Makes a valid name of a text. Text that looks like a credential becomes `fallback`.
+ * Converts a text into a valid name; `fallback` for a probable credential.
  */
 export function asName(text: string, fallback: string): string {
   return respelt(text, NAME, /[^A-Za-z0-9._:/-]+/g, 120) ?? fallback;
 }
 
-/** Makes a valid lower-case id of a text; `fallback` as for {@link asName}. */
+/** Converts a text into a valid lower-case id; `fallback` as for {@link asName}. */
 export function asId(text: string, fallback: string): string {
   return respelt(text, ID_FORM, /[^a-z0-9_]+/g, 58) ?? fallback;
 }
@@ -416,7 +416,7 @@ const NO_KEYS = [
   "placeholder",
 ];
 
-/** Whether the text of a key is a placeholder for no key. */
+/** Whether a key's text is a placeholder, such as `none`. */
 export function isKeyPlaceholder(text: string): boolean {
   const bare = text.toLowerCase().replaceAll(/[-_/]/g, "");
   return NO_KEYS.includes(bare) || /^x*$/.test(bare);

@@ -283,7 +283,7 @@ function keyOf(
 }
 
 /**
- * The variable of a key of the source; `null` where the key is absent or stands for no key.
+ * The variable of a key of the source; `null` for an absent key and a placeholder.
  *
  * @param suggested name for a literal key.
  */

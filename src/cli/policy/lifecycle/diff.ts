@@ -17,7 +17,7 @@ import { textFlags } from "../../terminal/command-line.ts";
 import { contentText, parseContent, type PolicyServer, type PolicyView } from "./policy-server.ts";
 import { formatPatch, structuredPatch } from "diff";
 
-/** A content as it is compared. */
+/** One of two compared contents. */
 interface Side extends SourceSide {
   readonly json: JsonObject | null;
   /** `null`: there are no rules. */

@@ -307,7 +307,7 @@ export function policyServer(flag: string | undefined, io: CommandIo) {
         if (answer.object !== "list" || !Array.isArray(answer.data)) throw unreadableAnswer();
         for (const row of objectsOf(answer, "data")) {
           const position = numberOf(row, "position") ?? 0;
-          // Without the check, a server that repeats one page is read for ever.
+          // A server that repeats one page would be read for ever.
           if (position <= after || objectOf(row, "record") === null) throw unreadableAnswer();
           after = position;
           rows.push(row);
