@@ -6,8 +6,8 @@ describe("serve --demo --traffic", () => {
   it("sends requests as several workspaces until it is stopped, and prints how they ended", async () => {
     const server = await demo(configuration(), ["--traffic"]);
     await server.printed.next(/a minute of made-up requests/);
-    // Six rounds of three workspaces have met a route that is not approved.
-    await new Promise((wake) => setTimeout(wake, 6_000));
+    // The fourth round of three workspaces meets a route that is not approved.
+    await new Promise((wake) => setTimeout(wake, 3_500));
     await end(server);
     expect(server.printed.all).toMatch(/made-up traffic: \d+ × 200, .*\d+ × 404/);
   });
