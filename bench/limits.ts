@@ -1,4 +1,4 @@
-import { Quotas } from "../src/limits/quotas.ts";
+import { createQuotas } from "../src/limits/quotas.ts";
 import type { LimitedSubject } from "../src/limits/accounts.ts";
 import type { LimitStore } from "../src/limits/limit-store.ts";
 
@@ -21,7 +21,7 @@ const store: LimitStore = {
   prune: () => Promise.resolve(0),
 };
 
-const quotas = new Quotas({ store, holder: "bench", now: Date.now });
+const quotas = createQuotas({ store, holder: "bench", now: Date.now });
 const subjects: readonly LimitedSubject[] = [
   {
     kind: "workspace",

@@ -179,8 +179,8 @@ function demandsOf(waiting: readonly WaitingRequest[]) {
 }
 
 /**
- * The reservation of one request. End it once, by {@link Quotas.settle} or
- * {@link Quotas.releaseReservation}.
+ * The reservation of one request. End it once, by `settle` or `releaseReservation` of
+ * {@link createQuotas}.
  */
 export interface Reservation {
   readonly meters: readonly Meters[];
@@ -211,39 +211,21 @@ const MAX_WAIT = 1_000;
 /** Longest time after which a process returns its surplus. Milliseconds. */
 const RETURN_DELAY = 20;
 
+export type Quotas = ReturnType<typeof createQuotas>;
+
 /**
  * Leases of this process on each limit, and their renewal: one call of the store at a time, for all
  * needs that arose meanwhile. Reserve before a request is sent, settle when it has ended.
  */
-export class Quotas {
-  readonly #store: LimitStore;
-  readonly #holder: string;
-  /** The clock whose windows count, milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly #maxWait: number;
-  readonly #accounts = new Accounts();
-  #waiters: Waiter[] = [];
-  #debtors: (() => void)[] = [];
-  #flight: Promise<void> | null = null;
-  #flyingSince = Number.POSITIVE_INFINITY;
-  #returning: ReturnType<typeof setTimeout> | null = null;
-  #failing = false;
-  #closed = false;
-
-  constructor({ store, holder, now, maxWait = MAX_WAIT }: QuotasOptions) {
-    this.#store = store;
-    this.#holder = holder;
-    this.now = now;
-    this.#maxWait = maxWait;
-  }
-
-  /**
-   * `unavailable`: the newest call of the store failed or is late; requests with limits are
-   * refused.
-   */
-  get state(): "ok" | "unavailable" {
-    return this.#failing || this.#isLate() ? "unavailable" : "ok";
-  }
+export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasOptions) {
+  const accounts = new Accounts();
+  let waiters: Waiter[] = [];
+  let debtors: (() => void)[] = [];
+  let flight: Promise<void> | null = null;
+  let flyingSince = Number.POSITIVE_INFINITY;
+  let returning: ReturnType<typeof setTimeout> | null = null;
+  let failing = false;
+  let closed = false;
 
   /**
    * Reserves the most that a request may use. Synchronous where enough is leased; else after one
@@ -251,21 +233,21 @@ export class Quotas {
    *
    * @param wait longest wait, milliseconds.
    */
-  reserve(
+  function reserve(
     subjects: readonly LimitedSubject[],
     amounts: Amounts,
     wait: number,
   ): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal> {
-    const now = this.now();
+    const at = now();
     const meters: Meters[] = [];
     for (const subject of subjects) {
-      const one = this.#accounts.metersOf(subject, now);
+      const one = accounts.metersOf(subject, at);
       if (one.counters.length > 0 || one.slots !== null) meters.push(one);
     }
     if (meters.length === 0) return null;
-    const decided = this.#tryTake(meters, amounts, now) ?? refusalBy(meters, amounts, now);
+    const decided = tryTake(meters, amounts, at) ?? refusalBy(meters, amounts, at);
     if (decided !== null) return decided;
-    if (this.#closed || this.#isLate()) return unavailable(meters);
+    if (closed || isLate()) return unavailable(meters);
     return new Promise((resolve) => {
       const end = (result: Reservation | LimitRefusal) => {
         clearTimeout(timer);
@@ -273,12 +255,12 @@ export class Quotas {
       };
       const waiter: Waiter = { meters, amounts, end };
       const giveUp = () => {
-        this.#waiters = this.#waiters.filter((one) => one !== waiter);
+        waiters = waiters.filter((one) => one !== waiter);
         end(unavailable(meters));
       };
-      const timer = setTimeout(giveUp, Math.max(0, Math.min(wait, this.#maxWait)));
-      this.#waiters.push(waiter);
-      void this.#ask();
+      const timer = setTimeout(giveUp, Math.max(0, Math.min(wait, maxWait)));
+      waiters.push(waiter);
+      void ask();
     });
   }
 
@@ -287,133 +269,136 @@ export class Quotas {
    * it is an overdraft, which counts whatever the ceiling. Resolves when the overdraft is on disk;
    * `null` where there is none. Never rejects.
    */
-  settle(reservation: Reservation, used: Amounts): Promise<void> | null {
+  function settle(reservation: Reservation, used: Amounts): Promise<void> | null {
     if (reservation.ended) return null;
     reservation.ended = true;
     let owes = false;
     for (const { counters, slots } of reservation.meters) {
       slots?.releaseSlot();
       for (const counter of counters) {
-        const beyond = this.#accounts.settle(
+        const beyond = accounts.settle(
           counter,
           reservation.amounts[counter.measure],
           used[counter.measure],
           reservation.at,
         );
         if (beyond) owes = true;
-        else if (counter.available > counter.keep) this.#returnSoon();
+        else if (counter.available > counter.keep) returnSoon();
       }
     }
     if (!owes) return null;
     const durable = new Promise<void>((resolve) => {
-      this.#debtors.push(resolve);
+      debtors.push(resolve);
     });
-    void this.#ask();
+    void ask();
     return durable;
   }
 
   /** Ends a reservation of which nothing was used: no call was made. */
-  releaseReservation(reservation: Reservation): void {
-    void this.settle(reservation, NOTHING);
+  function releaseReservation(reservation: Reservation): void {
+    void settle(reservation, NOTHING);
   }
 
   /** Gives back idle amounts and renews leases. Call it about every second. */
-  async sweep(): Promise<void> {
-    await this.#flight;
-    await this.#ask("sweep");
+  async function sweep(): Promise<void> {
+    await flight;
+    await ask("sweep");
   }
 
   /**
    * Refuses from now on, and gives back all leases. Requests in flight may settle before it
    * resolves, not after.
    */
-  async close(): Promise<void> {
-    this.#closed = true;
-    while (this.#flight !== null) await this.#flight;
-    await this.#ask("close");
+  async function close(): Promise<void> {
+    closed = true;
+    if (flight === null) await ask("close");
+    else {
+      await flight;
+      await close();
+    }
   }
 
-  #tryTake(meters: readonly Meters[], amounts: Amounts, now: number): Reservation | null {
+  function tryTake(meters: readonly Meters[], amounts: Amounts, at: number): Reservation | null {
     for (const { counters, slots } of meters) {
       for (const counter of counters) {
-        counter.roll(now);
+        counter.roll(at);
         if (counter.available < amounts[counter.measure]) return null;
       }
-      if (slots !== null && slots.free(now) < 1) return null;
+      if (slots !== null && slots.free(at) < 1) return null;
     }
     for (const { counters, slots } of meters) {
       for (const counter of counters) counter.take(amounts[counter.measure]);
       slots?.take();
     }
-    return { meters, amounts, at: now, ended: false };
+    return { meters, amounts, at, ended: false };
   }
 
-  #isLate() {
-    return this.#flight !== null && performance.now() - this.#flyingSince > this.#maxWait;
+  function isLate() {
+    return flight !== null && performance.now() - flyingSince > maxWait;
   }
 
-  #returnSoon() {
-    if (this.#returning !== null || this.#closed) return;
-    this.#returning = setTimeout(() => {
-      this.#returning = null;
-      void this.#ask("return");
+  function returnSoon() {
+    if (returning !== null || closed) return;
+    returning = setTimeout(() => {
+      returning = null;
+      void ask("return");
     }, RETURN_DELAY);
-    this.#returning.unref();
+    returning.unref();
   }
 
   /** One call for everything that is needed now; later needs go with the next. */
-  #ask(why: "request" | "return" | "sweep" | "close" = "request"): Promise<void> | null {
-    if (this.#flight !== null) return this.#flight;
-    const now = this.now();
-    this.#serve(now, false);
-    const composed = composeLease(this.#accounts, this.#waiters, this.#holder, now, why);
-    const debtors = this.#debtors;
-    this.#debtors = [];
+  function ask(why: "request" | "return" | "sweep" | "close" = "request"): Promise<void> | null {
+    if (flight !== null) return flight;
+    const at = now();
+    serve(at, false);
+    const composed = composeLease(accounts, waiters, holder, at, why);
+    const owing = debtors;
+    debtors = [];
     if (composed === null) {
-      this.#resolve(debtors);
+      resolveDebtors(owing);
       return null;
     }
-    this.#flyingSince = performance.now();
-    this.#flight = this.#lease(composed).then((unknown) => {
+    flyingSince = performance.now();
+    flight = lease(composed).then((unknown) => {
       const isDone = unknown !== "all" && unknown.size === 0;
-      this.#failing = !isDone;
-      if (isDone) this.#resolve(debtors);
+      failing = !isDone;
+      if (isDone) resolveDebtors(owing);
       else {
-        this.#debtors = [...debtors, ...this.#debtors];
-        this.#refuseWaiters(unknown);
+        debtors = [...owing, ...debtors];
+        refuseWaiters(unknown);
       }
-      this.#land(unknown !== "all");
+      land(unknown !== "all");
     });
-    return this.#flight;
+    return flight;
   }
 
   /** Debts that the store refuses stay owed, and their requests keep waiting. */
-  #resolve(debtors: readonly (() => void)[]) {
-    if (this.#accounts.hasRefusedDebts) this.#debtors = [...debtors, ...this.#debtors];
-    else for (const resolve of debtors) resolve();
+  function resolveDebtors(owing: readonly (() => void)[]) {
+    if (accounts.hasRefusedDebts) debtors = [...owing, ...debtors];
+    else for (const resolve of owing) resolve();
   }
 
   /**
    * Gives the accounts whose figures are unknown: none after a success; `null` in it is a debt
    * alone. Never rejects.
    */
-  async #lease(composed: ComposedLease): Promise<ReadonlySet<Account | null> | "all"> {
+  async function lease(composed: ComposedLease): Promise<ReadonlySet<Account | null> | "all"> {
     const { terms, counters, slots } = composed;
     let leased: LimitLeased;
     try {
-      leased = await this.#store.lease({
+      leased = await store.lease({
         ...terms,
         counters: counters.map(({ row }) => row),
         slots: slots.map(({ row }) => row),
       });
     } catch (error) {
       const halves = isRefused(error) ? halvesOf(composed) : null;
-      if (halves === null) return this.#fail(composed, error);
+      if (halves === null) return fail(composed, error);
       // A refused figure must not keep the others from being leased.
-      const [first, second] = [await this.#lease(halves[0]), await this.#lease(halves[1])];
+      const [first, second] = [await lease(halves[0]), await lease(halves[1])];
       return first === "all" || second === "all" ? "all" : first.union(second);
     }
-    const at = this.now();
+    const at = now();
     for (const [index, { row, account }] of counters.entries()) {
       const granted = leased.counters[index];
       if (granted !== undefined) account?.apply(row, granted, at);
@@ -425,12 +410,15 @@ export class Quotas {
     return NO_ACCOUNTS;
   }
 
-  #fail({ counters, slots }: ComposedLease, error: unknown): ReadonlySet<Account | null> | "all" {
+  function fail(
+    { counters, slots }: ComposedLease,
+    error: unknown,
+  ): ReadonlySet<Account | null> | "all" {
     const isUndone = error instanceof StoreUnavailableError && error.done === "no";
     for (const { row, account, debt } of counters) {
       // It may be on disk already and is then counted twice, but never missing.
-      if (debt !== null && isRefused(error)) this.#accounts.oweRefused(debt);
-      else if (debt !== null) this.#accounts.owe(debt);
+      if (debt !== null && isRefused(error)) accounts.oweRefused(debt);
+      else if (debt !== null) accounts.owe(debt);
       if (isUndone) account?.keepReturns(row);
     }
     if (isUndone) for (const { account, held } of slots) account.held = held;
@@ -439,37 +427,54 @@ export class Quotas {
       : "all";
   }
 
-  #land(answered: boolean) {
-    this.#flight = null;
-    this.#serve(this.now(), answered);
+  function land(answered: boolean) {
+    flight = null;
+    serve(now(), answered);
     // After a failure the sweep or the next request calls again; a loop here would not end.
-    if (answered && (this.#waiters.length > 0 || this.#debtors.length > 0)) void this.#ask();
+    if (answered && (waiters.length > 0 || debtors.length > 0)) void ask();
   }
 
   /** First come, first served. @param answered the store has just reported. */
-  #serve(now: number, answered: boolean) {
-    const waiters = this.#waiters;
-    if (waiters.length === 0) return;
-    this.#waiters = [];
-    for (const waiter of waiters) {
+  function serve(at: number, answered: boolean) {
+    const served = waiters;
+    if (served.length === 0) return;
+    waiters = [];
+    for (const waiter of served) {
       const result =
-        this.#tryTake(waiter.meters, waiter.amounts, now) ??
-        (answered ? refusalBy(waiter.meters, waiter.amounts, now) : null);
-      if (result === null) this.#waiters.push(waiter);
+        tryTake(waiter.meters, waiter.amounts, at) ??
+        (answered ? refusalBy(waiter.meters, waiter.amounts, at) : null);
+      if (result === null) waiters.push(waiter);
       else waiter.end(result);
     }
   }
 
   /** Refuses those who wait for one of these. */
-  #refuseWaiters(unknown: ReadonlySet<Account | null> | "all") {
-    const waiters = this.#waiters;
+  function refuseWaiters(unknown: ReadonlySet<Account | null> | "all") {
     const isMet = ({ counters, slots }: Meters) =>
       unknown === "all" ||
       counters.some((one) => unknown.has(one)) ||
       (slots !== null && unknown.has(slots));
-    this.#waiters = waiters.filter(({ meters }) => !meters.some(isMet));
-    for (const { meters, end } of waiters) if (meters.some(isMet)) end(unavailable(meters));
+    const refused = waiters.filter(({ meters }) => meters.some(isMet));
+    waiters = waiters.filter(({ meters }) => !meters.some(isMet));
+    for (const { meters, end } of refused) end(unavailable(meters));
   }
+
+  return {
+    /**
+     * `unavailable`: the newest call of the store failed or is late; requests with limits are
+     * refused.
+     */
+    get state(): "ok" | "unavailable" {
+      return failing || isLate() ? "unavailable" : "ok";
+    },
+    /** The clock whose windows count, milliseconds since the epoch. */
+    now,
+    reserve,
+    settle,
+    releaseReservation,
+    sweep,
+    close,
+  };
 }
 
 const NOTHING: Amounts = { requests: 0, tokens: 0, micro_usd: 0 };

@@ -13,7 +13,7 @@ import { ToolchainError } from "../policy/toolchain/protocol.ts";
 import type { PolicyLogStore } from "../lifecycle/records.ts";
 import type { BuiltSnapshot, SnapshotSupply } from "./snapshots.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
-import { Quotas } from "../limits/quotas.ts";
+import { createQuotas, type Quotas } from "../limits/quotas.ts";
 import { servePolicies, type ServedPolicies } from "./policies/served-policies.ts";
 import { ContentUnusableError } from "./policies/slots.ts";
 import type { ServerLog } from "./server-telemetry.ts";
@@ -105,7 +105,7 @@ export function openQuotas(store: LimitStore): {
   readonly quotas: Quotas;
   readonly close: () => Promise<void>;
 } {
-  const quotas = new Quotas({ store, holder: randomUUID(), now: Date.now });
+  const quotas = createQuotas({ store, holder: randomUUID(), now: Date.now });
   const sweep = setInterval(() => void quotas.sweep(), SWEEP);
   const prune = setInterval(() => void forgetOld(store, Date.now()), PRUNE);
   sweep.unref();

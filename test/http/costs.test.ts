@@ -2,7 +2,6 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it, vi } from "vitest";
 import type { Price, RoutingTable } from "../../src/canon/table.ts";
 import type { OutcomeRecord } from "../../src/evidence/record.ts";
-import { Quotas } from "../../src/limits/quotas.ts";
 import { readOutcome } from "../../src/store/stored-evidence.ts";
 import {
   ANSWER,
@@ -174,15 +173,11 @@ describe("the cost of a request in the evidence", () => {
   it("is the amount charged to the budget", async () => {
     const upstream = await startUpstream((response) => answerJson(response, COUNTED));
     const base = priced(tableOver([upstream], { timeouts: PATIENT }), { a: PRICE });
-    const settle = vi.spyOn(Quotas.prototype, "settle");
-    try {
-      const { router } = await limited(base, { budget: { usd: 1, per: "day" } });
-      await (await post(router, hello)).text();
-      expect((await onlyOutcome(router)).costNanoUsd).toBe(NANO_USD);
-      expect(settle.mock.calls[0]?.[1].micro_usd).toBe(NANO_USD / 1_000);
-    } finally {
-      settle.mockRestore();
-    }
+    const { router, quotas } = await limited(base, { budget: { usd: 1, per: "day" } });
+    const settle = vi.spyOn(quotas, "settle");
+    await (await post(router, hello)).text();
+    expect((await onlyOutcome(router)).costNanoUsd).toBe(NANO_USD);
+    expect(settle.mock.calls[0]?.[1].micro_usd).toBe(NANO_USD / 1_000);
   });
 
   it("of a batch is the sum of its parts, each at the price of the endpoint that answered it", async () => {

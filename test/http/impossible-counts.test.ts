@@ -1,9 +1,8 @@
 import type { ServerResponse } from "node:http";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { WorkspaceLimits } from "../../src/canon/limits.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import type { OutcomeRecord } from "../../src/evidence/record.ts";
-import { Quotas } from "../../src/limits/quotas.ts";
 import { EVENT_STREAM } from "../../mock/bedrock-converse/framing.ts";
 import { answerJson, startUpstream, type Router, type UpstreamCall } from "../support/router.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
@@ -255,8 +254,6 @@ function expectSameCharge(outcome: Ended["outcome"], charged: Ended["charged"], 
   }
 }
 
-afterEach(() => void vi.restoreAllMocks());
-
 /** One request of each kind through a router with limits, and what came of each. */
 async function requests(
   dialect: string,
@@ -268,8 +265,8 @@ async function requests(
 ): Promise<readonly Ended[]> {
   let number = 0;
   const upstream = await startUpstream((response, call) => answers[number]?.(response, call));
-  const settle = vi.spyOn(Quotas.prototype, "settle");
-  const { router } = await limited(tableOf(upstream.url, dialect), limits);
+  const { router, quotas } = await limited(tableOf(upstream.url, dialect), limits);
+  const settle = vi.spyOn(quotas, "settle");
   const ended: Ended[] = [];
   for (number = 0; number < answers.length; number += 1) {
     settle.mockClear();

@@ -1,6 +1,6 @@
 import type { KeyLimits, WorkspaceLimits } from "../../src/canon/limits.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import { Quotas } from "../../src/limits/quotas.ts";
+import { createQuotas } from "../../src/limits/quotas.ts";
 import { MemoryLimitStore } from "../limits/memory-store.ts";
 import { startRouter, type Router } from "../support/router.ts";
 import { identity } from "../support/table.ts";
@@ -29,6 +29,7 @@ export function withLimits(base: RoutingTable, limits: Partial<WorkspaceLimits>)
 export interface Limited {
   readonly router: Router;
   readonly store: MemoryLimitStore;
+  readonly quotas: ReturnType<typeof createQuotas>;
 }
 
 type Decide = () => Promise<void>;
@@ -41,7 +42,7 @@ export async function limited(
   decide?: Decide,
 ): Promise<Limited> {
   const store = new MemoryLimitStore();
-  const quotas = new Quotas({ store, holder: "router", now: () => clock.at, maxWait: 200 });
+  const quotas = createQuotas({ store, holder: "router", now: () => clock.at, maxWait: 200 });
   const caller = {
     ...identity,
     scopes: new Set(["inference", "route:simulate"] as const),
@@ -52,10 +53,11 @@ export async function limited(
       table: withLimits(base, limits),
       identity: caller,
       runtime: {
-        quotas: quotas,
+        quotas,
         ...(decide === undefined ? {} : { evidence: evidenceOf(decide) }),
       },
     }),
     store,
+    quotas,
   };
 }

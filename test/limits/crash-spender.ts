@@ -6,13 +6,13 @@ import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { Quotas } from "../../src/limits/quotas.ts";
+import { createQuotas } from "../../src/limits/quotas.ts";
 import { openStore } from "../../src/server/parts.ts";
 import { LIMITED } from "./crash-limits.ts";
 
 const [, , database = "", overdraws = ""] = process.argv;
 const store = await openStore(database);
-const quotas = new Quotas({ store: store.limits, holder: randomUUID(), now: Date.now });
+const quotas = createQuotas({ store: store.limits, holder: randomUUID(), now: Date.now });
 setInterval(() => void quotas.sweep(), 200);
 
 const any = (most: number): number => Math.floor(Math.random() * (most + 1));

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { Quotas, type Reservation } from "../../src/limits/quotas.ts";
+import { createQuotas, type Reservation } from "../../src/limits/quotas.ts";
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
 import { openStore } from "../../src/server/parts.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
@@ -104,7 +104,7 @@ function crashLaws(newDatabase: () => Promise<string>): void {
 
       // The slots of the dead are free when their leases are over, and no more than there are.
       await expireLeases(database);
-      const quotas = new Quotas({ store: store.limits, holder: "last", now: Date.now });
+      const quotas = createQuotas({ store: store.limits, holder: "last", now: Date.now });
       const running: Reservation[] = [];
       for (;;) {
         const result = await quotas.reserve(

@@ -1,6 +1,6 @@
 import type { LimitedSubject, LimitRefusal, Amounts } from "../../src/limits/accounts.ts";
 import type { KeyLimits } from "../../src/canon/limits.ts";
-import { Quotas, type Reservation } from "../../src/limits/quotas.ts";
+import { createQuotas, type Quotas, type Reservation } from "../../src/limits/quotas.ts";
 import type { MemoryLimitStore } from "./memory-store.ts";
 
 export const NONE: KeyLimits = {
@@ -20,7 +20,7 @@ let holders = 0;
 
 export function quotasOver(store: MemoryLimitStore): Quotas {
   holders += 1;
-  return new Quotas({ store, holder: `h${holders}`, now: () => clock.at });
+  return createQuotas({ store, holder: `h${holders}`, now: () => clock.at });
 }
 
 export function workspace(limits: Partial<KeyLimits>): LimitedSubject {

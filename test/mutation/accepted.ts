@@ -46,7 +46,7 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
   "src/limits/quotas.ts": {
     'const isUndone = error instanceof StoreUnavailableError && error.done === "no"; → const isUndone = error.done === "no";':
       "errors of other classes have no `done`",
-    "else if (counter.available > counter.keep) this.#returnSoon(); → else if (counter.available >= counter.keep) this.#returnSoon();":
+    "else if (counter.available > counter.keep) returnSoon(); → else if (counter.available >= counter.keep) returnSoon();":
       "the timer finds nothing to give back and calls no store",
   },
 };

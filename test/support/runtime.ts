@@ -6,7 +6,7 @@ import { GENESIS } from "../../src/evidence/chain.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { healthSettingsOf, type SnapshotHolder } from "../../src/http/snapshot.ts";
 import { SimulationRate } from "../../src/http/control/simulate.ts";
-import { Quotas } from "../../src/limits/quotas.ts";
+import { createQuotas } from "../../src/limits/quotas.ts";
 import { MemoryLimitStore } from "../limits/memory-store.ts";
 import { budgetLevels } from "../../src/limits/usage.ts";
 
@@ -48,7 +48,7 @@ export function runtimeOver(
     tokens: NO_TOKENS,
     revocations: { orderOf: () => new StopOrder() },
     stopOrder: new StopOrder(),
-    quotas: new Quotas({ store: limits, holder: "test", now: Date.now }),
+    quotas: createQuotas({ store: limits, holder: "test", now: Date.now }),
     budgets: budgetLevels(limits, Date.now),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
