@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compileConfiguration } from "../../src/compile/compile.ts";
+import { testCache } from "../support/cache.ts";
 
 const routes = {
   path: "routes.yaml",
@@ -31,7 +32,10 @@ async function codes(region: string): Promise<readonly string[]> {
     { path: "policies/eu-residency.rego", text: policy(region) },
     { path: "policies/data-retention.rego", text: other },
   ];
-  const { diagnostics } = await compileConfiguration({ routes, policies }, { cache: null });
+  const { diagnostics } = await compileConfiguration(
+    { routes, policies },
+    { cache: testCache("compile") },
+  );
   return diagnostics.map(({ code, file, line }) => `${code} ${file}:${line}`);
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compileConfiguration } from "../../src/compile/compile.ts";
+import { testCache } from "../support/cache.ts";
 
 const shipped = readFileSync(new URL("../../routes.yaml", import.meta.url), "utf8");
 const text = shipped
@@ -55,7 +56,7 @@ async function findings(
   ];
   const { diagnostics, policies: compiled } = await compileConfiguration(
     { routes, policies },
-    { cache: null, ...options },
+    { cache: testCache("compile"), ...options },
   );
   expect(compiled === null).toBe(diagnostics.some(({ severity }) => severity === "error"));
   return diagnostics.map(({ code, severity, file, hint }) => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { POLICY_CODES } from "../../src/policy/codes.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import { parseCase, printDiagnostics } from "./case-file.ts";
+import { toolchain } from "./samples.ts";
 
 const folder = new URL("./cases/", import.meta.url);
 const cases = readdirSync(folder)
@@ -23,7 +24,10 @@ const NOT_FROM_FILES = [
 
 describe("diagnostics of policies", () => {
   test.for(cases)("$name: $about", async ({ sources, expected }) => {
-    const { diagnostics, policies, modules } = await compilePolicies(sources, { cache: null });
+    const { diagnostics, policies, modules } = await compilePolicies(sources, {
+      cache: null,
+      toolchain,
+    });
     expect(printDiagnostics(diagnostics)).toBe(expected);
     const failed = diagnostics.some(({ severity }) => severity === "error");
     expect(modules.length).toBe(failed ? 0 : 1);

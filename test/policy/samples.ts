@@ -1,13 +1,28 @@
+import { hash } from "node:crypto";
 import type { Source } from "../../src/canon/diagnostic.ts";
 import type { PolicyCandidate, PolicyData, PolicyInput } from "../../src/canon/policy.ts";
-import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
-import { TEST_CACHE } from "../support/cache.ts";
+import { createToolchain, type Toolchain } from "../../src/policy/toolchain/toolchain.ts";
+import { testCache } from "../support/cache.ts";
 
 /**
- * What a test has compiled, no other compiles again: the result is kept by everything that it comes
- * from.
+ * What a test has compiled, no other compiles again, in this run or a later one: the result is kept
+ * by everything that it comes from.
  */
-export const toolchain = createToolchain({ cache: TEST_CACHE });
+export const toolchain: Toolchain = {
+  check: (request) => sharedBy(request).check(request),
+  build: (request) => sharedBy(request).build(request),
+  test: (request) => sharedBy(request).test(request),
+  format: (request) => sharedBy(request).format(request),
+};
+
+const FOLDERS = Array.from({ length: 16 }, (_, digit) =>
+  createToolchain({ cache: testCache(digit.toString(16)) }),
+);
+
+function sharedBy(request: object): Toolchain {
+  const first = Number.parseInt(hash("sha1", JSON.stringify(request)).slice(0, 1), 16);
+  return FOLDERS[first] ?? uncached;
+}
 
 /** Without a cache, for tests of the toolchain itself and for policies that are drawn at random. */
 export const uncached = createToolchain({ cache: null });

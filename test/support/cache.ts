@@ -24,6 +24,14 @@ export const TEST_CACHE: CompileCache = {
   secretDirectory: userCacheFolder(process.env) ?? TEST_HOME,
 };
 
+/**
+ * One of several shared caches: a folder keeps 256 results, fewer than all tests have, and with one
+ * for all each run would compile everything again.
+ */
+export function testCache(area: string): CompileCache {
+  return { ...TEST_CACHE, directory: join(TEST_CACHE_FOLDER, area) };
+}
+
 /** A cache of one test, with a secret of its own. */
 export function cacheIn(folder: string): CompileCache {
   return { directory: join(folder, "cache"), secretDirectory: join(folder, "own") };
