@@ -39,7 +39,6 @@ import {
   slotsOf,
   type CompiledSide,
   type CompiledSides,
-  type CompiledTree,
   type SideContent,
   zonesOfSides,
 } from "./side-contents.ts";
@@ -48,12 +47,7 @@ import { rowOf } from "./table-rows.ts";
 
 /** Compares two trees: every class of requests on both sides, and the results of the assertions. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
-  const compiled = compiledSides(
-    compiledOf(base),
-    compiledOf(head),
-    request.fresh,
-    request.enforced,
-  );
+  const compiled = compiledSides(base, head, request.fresh, request.enforced);
   return simulateSides(
     { base, head, compiled, explain: explainer(compiled, base, head) },
     request,
@@ -260,11 +254,6 @@ function samePolicies({ base, head }: CompiledSides): boolean {
   return digests(base) === digests(head);
 }
 
-/** Without the files' texts, which no thread needs. */
-function compiledOf({ table, policies: { policies, modules } }: Side): CompiledTree {
-  return { table, policies: { policies, modules } };
-}
-
 /**
  * Policies of which head enforces base's content. @param promotions `null`: every
  * candidate.
@@ -283,7 +272,7 @@ function keptPolicies(
  * commit goes by its id: a branch may move.
  */
 function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArguments {
-  const alone = compiledSides(compiledOf(base), compiledOf(head), true).head;
+  const alone = compiledSides(base, head, true).head;
   const name =
     slotsOf(alone.contents) === slotsOf(compiled.head.contents)
       ? null

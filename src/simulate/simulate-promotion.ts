@@ -5,7 +5,12 @@ import { explainArguments } from "./explain/explain-arguments.ts";
 import { formatJson } from "./report/format-json.ts";
 import type { HeldFile, ReportedSide } from "./request.ts";
 import { simulateSides } from "./run-simulation.ts";
-import { promotionSides, type CompiledSides, type PlannedPromotion } from "./side-contents.ts";
+import {
+  promotionSides,
+  type CompiledSide,
+  type CompiledSides,
+  type PlannedPromotion,
+} from "./side-contents.ts";
 import type { SimulationReport } from "./report/report.ts";
 
 /**
@@ -74,12 +79,11 @@ function heldAssertions(
   { base, head }: CompiledSides,
 ): HeldFile | null | undefined {
   if (source === null) return null;
-  const [before, after] = [base, head].map(({ table, contents }) => ({
+  const compared = ({ table, contents }: CompiledSide) => ({
     table,
     contracts: contents.flatMap(({ rules }) => (rules === null ? [] : [rules.contract])),
-  }));
-  if (before === undefined || after === undefined) return undefined;
-  const { assertions } = parseAssertions(source, { base: before, head: after });
+  });
+  const { assertions } = parseAssertions(source, { base: compared(base), head: compared(head) });
   return assertions === null ? undefined : { file: source.path, assertions, changes: [] };
 }
 

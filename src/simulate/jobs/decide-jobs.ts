@@ -135,16 +135,16 @@ export function widestRoute(
   costliest: Pick<CostliestPolicy, "distinguished"> | null,
 ): WidestRoute | null {
   const names = new Set(jobs.flatMap(({ pair }) => pair.members.map(({ model }) => model)));
-  let widest: WidestRoute | null = null;
-  for (const { id, tiers } of Object.values(routes)) {
-    if (!names.has(id)) continue;
-    const { size: providers } = new Set(
-      tiers.flatMap((tier) => tier.endpoints.map((name) => endpoints[name]?.provider)),
-    );
-    if (providers > (widest?.providers ?? 0))
-      widest = { route: id, providers, sets: 2 ** providers - 1 };
-  }
-  return widest !== null && widest.sets > (costliest?.distinguished ?? 0) ? widest : null;
+  const [widest] = Object.values(routes)
+    .filter(({ id }) => names.has(id))
+    .map(({ id: route, tiers }): WidestRoute => {
+      const { size: providers } = new Set(
+        tiers.flatMap((tier) => tier.endpoints.map((name) => endpoints[name]?.provider)),
+      );
+      return { route, providers, sets: 2 ** providers - 1 };
+    })
+    .toSorted((left, right) => right.providers - left.providers);
+  return widest !== undefined && widest.sets > (costliest?.distinguished ?? 0) ? widest : null;
 }
 
 function dimensionsOf(

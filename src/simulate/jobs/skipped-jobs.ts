@@ -37,11 +37,10 @@ export function unchangedTest(
   const workspaces = new Map<string, boolean>();
   const routes = new Map<string, boolean>();
   const hasSamePolicies = (operation: Operation): boolean => {
-    const [before, after] = [base, head].map(({ contents }) =>
-      contents.filter(({ contract }) => contract.operations.includes(operation)),
-    );
-    if (before === undefined || after === undefined || slotsOf(before) !== slotsOf(after))
-      return false;
+    const applying = ({ contents }: CompiledSide) =>
+      contents.filter(({ contract }) => contract.operations.includes(operation));
+    const [before, after] = [applying(base), applying(head)];
+    if (slotsOf(before) !== slotsOf(after)) return false;
     const isPromoted = ({ slot, contract }: SideContent) =>
       slot === "candidate" && promoted?.includes(contract.id) === true;
     return !after.some(isPromoted) && dataRead(base, before) === dataRead(head, after);

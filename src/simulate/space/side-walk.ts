@@ -1,7 +1,6 @@
 import { numbered, remembered } from "../remembered.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
-import type { Operation } from "../../canon/operation.ts";
 import type { ProviderPreferences } from "../../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import {
@@ -190,11 +189,7 @@ export interface SideStep {
 }
 
 /** Members that are checked after needs and features. */
-export interface LastShape {
-  readonly operation: Operation;
-  readonly dimensions: number | null;
-  readonly signatureFamilies: readonly string[];
-}
+export type LastShape = Pick<SampleRequest, "operation" | "dimensions" | "signatureFamilies">;
 
 export type SideWalk = ReturnType<typeof sideWalk>;
 
