@@ -101,7 +101,7 @@ function renamedTable(
         })),
         ...withRules(table, ({ routes, ...rule }) => ({
           ...rule,
-          routes: routes === null ? null : both(routes),
+          routes: routes && both(routes),
         })),
       };
     }
@@ -121,7 +121,7 @@ function renamedTable(
             ...console,
             roles: console.roles.map((role) => ({
               ...role,
-              workspaces: role.workspaces === null ? null : both(role.workspaces),
+              workspaces: role.workspaces && both(role.workspaces),
             })),
           },
         }),

@@ -287,12 +287,13 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
 }
 
 /** In head's files; for a rule that head removed, in base's. */
-function ruleLocation({ base, head }: ComparisonContext["locations"]): RuleLocation {
+function ruleLocation(locations: ComparisonContext["locations"]): RuleLocation {
   return (policy, rule) => {
-    const current = head.constraint(policy, rule);
-    if (current !== null) return { ...current, side: "head" };
-    const removed = base.constraint(policy, rule);
-    return removed === null ? null : { ...removed, side: "base" };
+    for (const side of ["head", "base"] as const) {
+      const found = locations[side].constraint(policy, rule);
+      if (found !== null) return { ...found, side };
+    }
+    return null;
   };
 }
 

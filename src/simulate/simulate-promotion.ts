@@ -81,7 +81,7 @@ function heldAssertions(
   if (source === null) return null;
   const compared = ({ table, contents }: CompiledSide) => ({
     table,
-    contracts: contents.flatMap(({ rules }) => (rules === null ? [] : [rules.contract])),
+    contracts: contents.flatMap(({ rules }) => rules?.contract ?? []),
   });
   const { assertions } = parseAssertions(source, { base: compared(base), head: compared(head) });
   return assertions === null ? undefined : { file: source.path, assertions, changes: [] };

@@ -98,10 +98,11 @@ function destination(id: string, table: RoutingTable): DestinationReport | null 
     host: URL.parse(provider.baseUrl)?.host ?? "",
     retention: provider.retention,
     trains_on_data: provider.trainsOnData,
-    price:
-      row.price === null
-        ? null
-        : { input: row.price.input, output: row.price.output, request: row.price.request },
+    price: row.price && {
+      input: row.price.input,
+      output: row.price.output,
+      request: row.price.request,
+    },
     context_window: rowOf(table.models, row.model)?.contextWindow ?? null,
   };
 }

@@ -126,7 +126,7 @@ function causeReport(
   exceptions: CauseReport["exceptions"],
   question: CauseQuestion,
 ): CauseReport {
-  const renames = units.flatMap(({ rename }) => (rename === null ? [] : [rename]));
+  const renames = units.flatMap(({ rename }) => rename ?? []);
   // The row itself comes before the members of a renamed row.
   const entries = units
     .flatMap(({ row, entries: own }) =>

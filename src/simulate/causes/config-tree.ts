@@ -88,9 +88,7 @@ function* differences(
   isOne: Parameters<typeof changedMembers>[2],
 ): Generator<ChangedMember> {
   if (textOf(base) === textOf(head)) return;
-  const [was, is] = [base, head].map((member) =>
-    member === null ? null : membersOf(member.node, path),
-  );
+  const [was, is] = [base, head].map((member) => member && membersOf(member.node, path));
   const isMap = (was !== null || base === null) && (is !== null || head === null);
   const isEmpty = (was?.size ?? 0) + (is?.size ?? 0) === 0;
   if (!isMap || isEmpty || isOne(path, base === null || head === null)) {

@@ -54,11 +54,12 @@ function isLibrary({ path }: Source) {
   return basename(dirname(path)) === "lib";
 }
 
-function fileStart(id: string, { base, head }: SideSources): SideLocation | null {
-  const own = sourceOf(head, id);
-  if (own !== undefined) return { file: own.path, line: 1, column: 1, side: "head" };
-  const before = sourceOf(base, id);
-  return before === undefined ? null : { file: before.path, line: 1, column: 1, side: "base" };
+function fileStart(id: string, sources: SideSources): SideLocation | null {
+  for (const side of ["head", "base"] as const) {
+    const own = sourceOf(sources[side], id);
+    if (own !== undefined) return { file: own.path, line: 1, column: 1, side };
+  }
+  return null;
 }
 
 interface ChangedLines {

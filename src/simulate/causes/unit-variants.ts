@@ -72,7 +72,7 @@ export async function variantsOf(
       const tree = treeWith(unit, own, other, names[at]);
       // `null` where it has an error, such as a name that is not there.
       const made = compileTree(tree, { policies }, new Findings("routes.yaml"));
-      table = made === null ? null : withRenames(made, renames);
+      table = made && withRenames(made, renames);
     }
     if (table === null) return null;
     const contents =

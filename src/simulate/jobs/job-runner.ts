@@ -142,7 +142,7 @@ export function jobRunner(input: JobInput) {
         for (const view of VIEWS) comparisons[view].add(pairs[view], sample, size, order, describe);
         candidates.base.add(base.declared);
         candidates.head.add(head.declared);
-        const reaching = reached === null ? null : pairsOf(reached, head);
+        const reaching = reached && pairsOf(reached, head);
         assertions.visit({ sample, members, shapes, ...pairs, reaching });
         tally.classes += 1;
         tally.shapes += shapes;

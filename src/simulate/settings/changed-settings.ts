@@ -96,8 +96,8 @@ function settingOf(
   const values = { before: valueOf(member.base) ?? null, after: valueOf(member.head) ?? null };
   return {
     path: path.join("."),
-    before: member.base === null ? null : flowText(values.before),
-    after: member.head === null ? null : flowText(values.after),
+    before: member.base && flowText(values.before),
+    after: member.head && flowText(values.after),
     location: locationOf(member, { base: base.files.routes.path, head: head.files.routes.path }),
     effect: effectIn(path, tables, facts),
     gate: gateOf(path, values, tables),
@@ -352,7 +352,7 @@ export function changedAssertions(
 }
 
 function wholeFile(base: Source | null, head: Source | null): SettingChange {
-  const digest = (source: Source | null) => (source === null ? null : textDigest(source.text));
+  const digest = (source: Source | null) => source && textDigest(source.text);
   const side = head === null ? "base" : "head";
   const path = (head ?? base)?.path ?? "";
   return change(

@@ -364,10 +364,7 @@ function describe(
     const route = rowOf(table.routes, model);
     const isOpen =
       workspace !== undefined && route !== undefined && workspace.approve.routes.includes(route.id);
-    const asserted =
-      namedClosed === undefined
-        ? null
-        : assertedFacts(member.workspace, workspace, model, namedClosed);
+    const asserted = namedClosed && assertedFacts(member.workspace, workspace, model, namedClosed);
     if (!isOpen) return [member.model === "", workspace?.defaultModerationRoute == null, asserted];
     const routes = names.open.readsRoutes ? workspace.approve.routes : null;
     return [
@@ -388,7 +385,7 @@ function assertedFacts(
   model: string,
   named: Naming,
 ): unknown {
-  const row = workspace === undefined ? null : [workspace.tier, workspace.labels];
+  const row = workspace && [workspace.tier, workspace.labels];
   return [named("workspace", id), named("route", model), row];
 }
 
@@ -422,9 +419,12 @@ function endpointFacts(table: RoutingTable, id: string, named: Naming): unknown 
     named("endpoint", id),
     named("model", endpoint.model),
     [provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures],
-    model === undefined
-      ? null
-      : [model.signatureFamily, model.dimensions, model.defaultDimensions, model.contextWindow],
+    model && [
+      model.signatureFamily,
+      model.dimensions,
+      model.defaultDimensions,
+      model.contextWindow,
+    ],
   ];
 }
 
@@ -469,7 +469,7 @@ export function planSpace(
 ): Space {
   const sides = [base, head].map(({ table, contents }): SpaceSide => {
     const destinations = destinationsOf(table);
-    const readers = contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)]));
+    const readers = contents.flatMap(({ rules }) => rules ?? []).map(policyReader);
     const ambiguous = ambiguousNames(table);
     const projections = new Map<Operation, Projection>();
     return {
