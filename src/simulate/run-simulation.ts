@@ -20,7 +20,6 @@ import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
 import type {
   AssertionsReport,
   ChangedEntry,
-  PolicyReport,
   SettingChange,
   SideReport,
   SimulationReport,
@@ -42,7 +41,7 @@ import {
   type SideContent,
   zonesOfSides,
 } from "./side-contents.ts";
-import type { View, OfSides } from "./sample-request.ts";
+import type { View, OfSides, SideName } from "./sample-request.ts";
 import { rowOf } from "./table-rows.ts";
 
 /** Compares two trees: every class of requests on both sides, and the results of the assertions. */
@@ -309,7 +308,7 @@ function hostIn({ table: { providers } }: ReportedSide): (provider: string) => s
 function sideReport(
   { name, commit, table, warnings }: ReportedSide,
   { contents }: CompiledSide,
-  side: PolicyReport["from"],
+  side: SideName,
 ): SideReport {
   return {
     name,

@@ -1,3 +1,4 @@
+import type { SourceLocation } from "../../simulate/report/report.ts";
 import { listText, numberText } from "../terminal/printing.ts";
 
 /**
@@ -44,14 +45,7 @@ export function name(text: string): Inline {
 }
 
 /** `routes.yaml:12:5 in base` */
-export function at(
-  location: {
-    readonly file: string;
-    readonly line: number;
-    readonly column: number;
-    readonly side?: string;
-  } | null,
-): Inline {
+export function at(location: (SourceLocation & { readonly side?: string }) | null): Inline {
   if (location === null) return null;
   const { file, line, column, side } = location;
   return {

@@ -12,7 +12,6 @@ import {
   type Item,
   type Section,
   type Text,
-  type Tone,
 } from "./document.ts";
 import { withEntities } from "./html.ts";
 import { amountText, listText, printable } from "../terminal/printing.ts";
@@ -150,13 +149,13 @@ const MOST_NAMES = 6;
 /** Default of a section's `reserve`, characters. */
 const RESERVE = 4_500;
 
-const SIGNS: Readonly<Record<Tone, string>> = {
+const SIGNS = {
   stop: "❌ ",
   widen: "⚠️ ",
   narrow: "⚠️ ",
   quiet: "",
   good: "✅ ",
-};
+} as const;
 
 const MARKDOWN: InlineWriter<string> = {
   plain: (text) => text,

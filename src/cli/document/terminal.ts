@@ -10,7 +10,6 @@ import {
   span,
   type Line,
   type Span,
-  type Style,
 } from "../terminal/printing.ts";
 import {
   cutBlocks,
@@ -23,26 +22,24 @@ import {
   type CutBlock,
   type InlineWriter,
   type Item,
-  type Mark,
   type Section,
   type Text,
-  type Tone,
 } from "./document.ts";
 
-export const TONE_STYLES: Readonly<Record<Tone, Style>> = {
+export const TONE_STYLES = {
   stop: "red",
   widen: "yellow",
   narrow: "magenta",
   quiet: "dim",
   good: "green",
-};
+} as const;
 
-const MARK_STYLES: Readonly<Record<Mark, Style>> = {
+const MARK_STYLES = {
   "+": "green",
   "-": "red",
   "~": "yellow",
   "!": "yellow",
-};
+} as const;
 
 const SPANS: InlineWriter<Span> = {
   plain: (text) => span(text),

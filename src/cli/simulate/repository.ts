@@ -241,7 +241,7 @@ export type Repository = Awaited<ReturnType<typeof openRepository>>;
 
 const COMMIT = /^[0-9a-f]{40,64}$/;
 /**
- * Names that git reads in one way only, whatever refs there are (gitrevisions, "Specifying
+ * Names that git reads in one way only, regardless of the refs (gitrevisions, "Specifying
  * revisions").
  */
 const UNAMBIGUOUS = /^(?:HEAD|@|refs\/.*|[0-9a-f]{40}(?:[0-9a-f]{24})?)(?=$|[~^])/;

@@ -90,7 +90,7 @@ async function compare(
 
 /**
  * Head may add an overlay that base does not have: base is then read without one, and a line on
- * stderr says so.
+ * stderr reports it.
  */
 async function baseOptions(
   base: SideTree,

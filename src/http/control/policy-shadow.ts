@@ -9,8 +9,7 @@ import {
   findExamples,
   type ExampleLog,
   type ExampleQuestion,
-  type LookedAt,
-  type ExampleGroup,
+  type FoundExamples,
 } from "../../simulate/evidence/find-examples.ts";
 import type { SummaryTurns } from "./governance-summary.ts";
 import { asIdentifier } from "../../evidence/record.ts";
@@ -76,7 +75,7 @@ export type ShadowAnswer = ReturnType<typeof shadowAnswer>;
 function shadowAnswer(
   { policy, revision, digest, since }: ShadowLine,
   counts: ShadowCountReport,
-  found: { readonly examples: readonly ExampleGroup[]; readonly lookedAt: LookedAt },
+  found: FoundExamples,
   now: number,
 ) {
   return {

@@ -145,7 +145,7 @@ function preferencesOf(request: CaseRequest): ProviderPreferences | null {
     : Object.fromEntries(given.map((member) => [member, request[member]]));
 }
 
-/** How the check of assertions is compiled. */
+/** Schema and options of the check of assertions. */
 export const ASSERTIONS_CHECK: ValidatorOptions = {
   schema: ASSERTIONS_SCHEMA,
   options: { allErrors: true, verbose: true, discriminator: true },

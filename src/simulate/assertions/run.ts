@@ -131,10 +131,10 @@ function withReach(pair: OutcomePair, { base }: OutcomePair): OutcomePair {
 }
 
 /** The view, as messages name it. */
-const VIEW_TITLES: Readonly<Record<View, string>> = {
+const VIEW_TITLES = {
   declared: "as declared",
   promoted: "as if promoted",
-};
+} as const;
 
 /**
  * The tally of all classes, made of those of consecutive parts.

@@ -67,7 +67,7 @@ const REQUIREMENTS = ["needs", "features", "signature_families"] as const;
 const PREFERENCES = ["dimensions", "allow_fallbacks", "data_collection", "zdr"] as const;
 
 /**
- * How an assertion sees parts of a request: each part has to meet all conditions on it. They do not
+ * Tests of an assertion on parts of a request: each part has to meet all conditions on it. They do not
  * depend on the table.
  */
 export function selectionAspects(selection: Selection, table: RoutingTable) {

@@ -187,13 +187,13 @@ function addCalls(
   });
 }
 
-const UNSUPPORTED: Readonly<Record<UnsupportedDecision["unsupportedSetting"], string>> = {
+const UNSUPPORTED = {
   route: "the request named no route of its workspace",
   need: "a capability that this version does not support",
   feature: "a feature that this version does not support",
   size: "a size that this version does not support",
   preference: "a preference that this version does not support",
-};
+} as const;
 
 export const NOT_SEEN: SeenInGroup = { decisions: 0, ...NOTHING_USED };
 

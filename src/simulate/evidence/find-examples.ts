@@ -37,29 +37,8 @@ export interface ExampleLogRow {
   readonly record: string;
 }
 
-/** Recorded requests of one class with the same verdict of a revision in shadow. */
-export type ExampleGroup = ExampleExplanation &
-  Omit<ExampleVerdict, "newlyDenied"> & {
-    readonly requests: number;
-    /** How many of them were let through and would be denied. */
-    readonly newly_denied: number;
-    /** Of the oldest and the newest one that was found, RFC 3339. */
-    readonly first: Identifier;
-    readonly last: Identifier;
-    /** Of the newest one. */
-    readonly request_id: Identifier;
-    readonly class: ExampleClass;
-  };
-
-/** The searched part of the log. */
-export interface LookedAt {
-  /** Decisions of the visible workspaces. */
-  readonly decisions: number;
-  /** When the oldest of them was made, RFC 3339; `null` for none. */
-  readonly since: Identifier | null;
-  /** Whether everything since the revision was first seen was searched. */
-  readonly complete: boolean;
-}
+/** Recorded requests by class and verdict of a revision in shadow, and the searched part. */
+export type FoundExamples = Awaited<ReturnType<typeof findExamples>>;
 
 export interface ExampleQuestion {
   readonly policy: string;
@@ -111,7 +90,7 @@ export async function findExamples(
   source: ExampleLog,
   question: ExampleQuestion,
   bounds: ExampleBounds = EXAMPLE_BOUNDS,
-): Promise<{ readonly examples: readonly ExampleGroup[]; readonly lookedAt: LookedAt }> {
+) {
   const { workspace, policy, revision, firstSeen } = question;
   const classes = new Map<string, FoundClass>();
   const until = bounds.clock() + bounds.time;
@@ -160,15 +139,27 @@ export async function findExamples(
     .map(({ request, facts, requests, newlyDenied, first, last }) => ({
       ...facts,
       requests,
+      /** How many of them were let through and would be denied. */
       newly_denied: newlyDenied,
+      /** Of the oldest and the newest one that was found, RFC 3339. */
       first: instant(first),
       last: instant(last),
+      /** Of the newest one. */
       request_id: request.requestId,
       class: request.class,
       ...explainExample(request, question.zones),
     }));
-  const since = decisions === 0 ? null : instant(oldest);
-  return { examples, lookedAt: { decisions, since, complete } };
+  return {
+    examples,
+    lookedAt: {
+      /** Those of the visible workspaces. */
+      decisions,
+      /** When the oldest of them was made, RFC 3339; `null` for none. */
+      since: decisions === 0 ? null : instant(oldest),
+      /** Whether everything since the revision was first seen was searched. */
+      complete,
+    },
+  };
 }
 
 interface FoundClass {

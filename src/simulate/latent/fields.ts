@@ -67,7 +67,7 @@ function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentF
     ...member("region", regions),
     ...member("dialect", names("dialects")),
     ...member("retention", closed(RETENTIONS, reads)),
-    ...member("trains_on_data", truth()),
+    ...member("trains_on_data", TRUTH),
     ...member("signature_family", names("signature_families")),
     ...member("latency_class", closed([...LATENCY_CLASSES, "unspecified"], reads)),
     ...(reads.ofCandidates("capabilities")
@@ -196,14 +196,14 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
           set: (input, needs) => ({ ...input, request: { ...input.request, needs } }),
         })
       : []),
-    ...member("request", "stream", truth()),
+    ...member("request", "stream", TRUTH),
     ...member("request", "context", closed(TOKEN_BUCKETS, reads)),
     ...member("request", "max_output", closed(TOKEN_BUCKETS, reads)),
     ...member("request", "reasoning_effort", closed(REASONING_EFFORTS, reads)),
     ...member("request", "dimensions", classesOf([0, ...lengths], String)),
-    ...member("request", "allow_fallbacks", truth()),
+    ...member("request", "allow_fallbacks", TRUTH),
     ...member("request", "data_collection", closed(["deny", "allow"], reads)),
-    ...member("request", "zdr", truth()),
+    ...member("request", "zdr", TRUTH),
     ...member("budget", "remaining", closed(BUDGET_STEPS, reads)),
     ...member("time", "day", closed(DAY_BUCKETS, reads)),
     ...member("time", "hour", closed(HOUR_BUCKETS, reads)),
@@ -371,9 +371,10 @@ function open(
   }));
 }
 
-function truth(): readonly NameClass<boolean>[] {
-  return [false, true].map((value) => ({ members: [value], names: [String(value)] }));
-}
+const TRUTH: readonly NameClass<boolean>[] = [false, true].map((value) => ({
+  members: [value],
+  names: [String(value)],
+}));
 
 /** @param keyOf equal for values that the policy takes for equal. */
 function classesOf<Value extends string | number>(
@@ -430,7 +431,7 @@ function memberships<Value extends string>(
     field<boolean>({
       path: `${path}.${value}`,
       row,
-      classes: truth(),
+      classes: TRUTH,
       of: (input) => list.of(input).includes(value),
       set: (input, isIn) => {
         const others = list.of(input).filter((other) => other !== value);

@@ -135,7 +135,7 @@ function groupReport({ key, group, seen }: Entry, context: ComparisonContext): C
   };
 }
 
-/** Which plain requests are in a group, where its conditions do not describe them. */
+/** The plain requests of a group, where its conditions do not describe them. */
 function plainOf(
   { plain, members, example }: GroupTally,
   known: ChangeGroup["conditions"],
@@ -274,7 +274,7 @@ export function movedLocation(
 }
 
 /**
- * What all requests of a group have in common and not all requests have: features and needs that
+ * The conditions that all requests of a group meet and others do not: features and needs that
  * each of them has, and the values of a dimension where the group does not take all of them.
  */
 function conditionsOf(
@@ -365,7 +365,7 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
   ]);
 }
 
-/** Paths of one side that the other does not have, by whatever route. @param side of the paths. */
+/** Paths of one side that the other does not have, by any route. @param side of the paths. */
 function dataPathsWithout(
   paths: PathTallies,
   others: PathTallies,

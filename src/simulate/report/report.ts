@@ -278,7 +278,7 @@ const COMPARISON = complete({
   groups: list(GROUP),
   /** Destinations that a route reaches for a workspace in head and not in base. */
   new_route_paths: list(ROUTE_PATH),
-  /** Destinations that a workspace reaches in head and not in base, by whatever route. */
+  /** Destinations that a workspace reaches in head and not in base, by any route. */
   new_data_paths: list(DATA_PATH),
   lost_data_paths: list(DATA_PATH),
 });
@@ -573,7 +573,6 @@ export const REPORT_SCHEMA = {
 
 export type SimulationReport = ValueOf<typeof REPORT_SCHEMA>;
 export type SideReport = ValueOf<typeof SIDE>;
-export type PolicyReport = ValueOf<typeof POLICY>;
 export type DimensionCut = ValueOf<typeof CUT>;
 export type CostliestPolicy = ValueOf<typeof COSTLIEST>;
 export type WidestRoute = ValueOf<typeof WIDEST>;

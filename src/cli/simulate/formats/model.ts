@@ -43,7 +43,7 @@ export interface FormatContext {
   readonly verdict?: Verdict | null;
   /**
    * `false`: the terminal leaves variants by condition, changed reasons, coverage and unused rules
-   * out, and says how many there are.
+   * out, and prints how many there are.
    */
   readonly all?: boolean;
 }

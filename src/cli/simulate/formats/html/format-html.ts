@@ -8,7 +8,7 @@ import { reportMarkup } from "./report-markup.ts";
 
 /**
  * The report as one page without external resources: its policy allows its own style and script, by
- * their hashes, and nothing else. Says everything without script; the same bytes for the same
+ * their hashes, and nothing else. Complete without script; the same bytes for the same
  * report.
  */
 export function formatHtml(report: ReportModel, context: FormatContext): string {

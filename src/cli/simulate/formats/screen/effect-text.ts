@@ -182,12 +182,12 @@ function inAll(lists: readonly (readonly string[])[]): readonly string[] {
   return first.filter((name) => others.every((list) => list.includes(name)));
 }
 
-const KEPT: Readonly<Record<DestinationReport["retention"], string>> = {
+const KEPT = {
   none: "nothing kept",
   transient: "kept for a short time",
   days_30: "kept 30 days",
   unlimited: "kept without limit",
-};
+} as const;
 
 /**
  * "openai-us in us, kept 30 days, trains on data": who processes a request, where, and what becomes

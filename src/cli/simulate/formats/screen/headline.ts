@@ -7,7 +7,7 @@ import type {
   SimulationReport,
   SourceLocation,
 } from "../../../../simulate/report/report.ts";
-import { amountText, listText } from "../../../terminal/printing.ts";
+import { amountText, joinTexts, listText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
 import {
@@ -31,7 +31,7 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
     : text;
 }
 
-/** Whether nothing follows from a cause before a promotion, as its headline says. */
+/** Whether nothing follows from a cause before a promotion, as its headline states. */
 export function isAfterPromotion(cause: CauseReport, report: ReportModel): boolean {
   const { groups, promoted_groups: later } = cause;
   return groups.length === 0 && (later.length > 0 || isCandidate(cause, report));
@@ -231,24 +231,20 @@ function groupText(row: string | null): string {
     .replace("labels: []", "no labels")
     .replaceAll(/[:[\]{}]/g, "")
     .trim();
-  return text === "" ? "" : ` (${text})`;
+  return text && ` (${text})`;
 }
 
 function workspaceText(
   { subject, change, after }: ChangedEntry,
-  { routes, gains, loses }: CauseReport,
+  { routes, gains }: CauseReport,
 ): string {
   const names = routes.map(({ id }) => id).join(", ");
-  const reached = [
-    ...new Set((change === "added" ? gains : loses).toSorted(byRetention).map(processorText)),
-  ];
-  const where =
-    reached.length === 0
-      ? ""
-      : `: ${reached.slice(0, 2).join("; ")}${reached.length > 2 ? `; ${reached.length - 2} more` : ""}`;
+  const reached = [...new Set(gains.toSorted(byRetention).map(processorText))];
+  const more = reached.length > 2 ? [`${reached.length - 2} more`] : [];
+  const where = joinTexts([...reached.slice(0, 2), ...more], "; ");
   if (names === "") return `workspace ${subject} ${CHANGED[change]} and reaches no route`;
   return change === "added"
-    ? `workspace ${subject}${groupText(after)} is new and may use ${names}${where}`
+    ? `workspace ${subject}${groupText(after)} is new and may use ${names}${where && `: ${where}`}`
     : `workspace ${subject} is removed: its keys for ${names} are refused`;
 }
 
@@ -289,7 +285,6 @@ export function assertionText(
 ): string {
   const values = `${before ?? "not set"} → ${after ?? "not set"}`;
   const isWeaker = settings.find((setting) => setting.path === path)?.gate === "assertions";
-  const more = isWeaker ? "accepts more than before" : "accepts no more than before";
   const [section, id = "", member] = path.split(".");
   if (section === "coverage") {
     const what =
@@ -297,19 +292,20 @@ export function assertionText(
     return `${what}: ${values}${isWeaker ? "; it demands less than before" : ""}`;
   }
   if (section !== "assertions") {
-    if (change === "added") return `${path} is new`;
-    return change === "removed"
-      ? `${path} is removed${assertions === null ? "" : "; this change is still held against it"}`
-      : `${path} is changed`;
+    const isHeld = change === "removed" && assertions !== null;
+    return `${path} ${CHANGED[change]}${isHeld ? "; this change is still held against it" : ""}`;
   }
   if (member === undefined) {
     // The details have what it demands; the title is for people.
     const title = /\btitle: "?(.*?)"?(?:, \w+: | \}$|$)/.exec(after ?? before ?? "")?.[1];
-    return `assertion ${id} is ${change === "added" ? "new" : "removed"}${title === undefined ? "" : `: "${title}"`}`;
+    return `assertion ${id} ${CHANGED[change]}${title === undefined ? "" : `: "${title}"`}`;
   }
   if (member === "id") return `assertion ${before} is called ${after}, and demands the same`;
   if (member === "title") return `title of assertion ${id}: ${values}`;
-  return `assertion ${id} ${isWeaker ? "is weakened" : "is changed"}, it ${more}: ${member} ${values}`;
+  const how = isWeaker
+    ? "is weakened, it accepts more than before"
+    : "is changed, it accepts no more than before";
+  return `assertion ${id} ${how}: ${member} ${values}`;
 }
 
 /** The members of a report that questions are about. */
@@ -411,7 +407,7 @@ interface NewDestination {
   readonly workspaces: Set<string>;
   /** Whether a route of the requests reached the region before. */
   readonly isKnownRegion: boolean;
-  /** Whether data of a workspace gets there for the first time, by whatever route. */
+  /** Whether data of a workspace gets there for the first time, by any route. */
   isNewPath: boolean;
 }
 

@@ -125,7 +125,7 @@ function kindsList({ kinds }: ComparisonReport, view: View): List {
 
 function routePathItem(path: RoutePath): Item {
   const { route, operations, location } = path;
-  const where = location === null ? null : ", ";
+  const where = location && ", ";
   const text = [quoted(routePathText(path)), where, at(location)];
   return pathItem({ ...path, routes: [route] }, operations, "+", [text]);
 }
@@ -168,11 +168,12 @@ function pathItem(
   };
 }
 
-/** "- chat-eu  newly denied  4f2a9c01d4e5": a group in one line. */
-function groupHead(group: ChangeGroup): Item {
-  const { id, kinds, routes } = group;
+/** Headed by "- chat-eu  newly denied  4f2a9c01d4e5". */
+function groupItem(group: ChangeGroup, view: View): Item {
+  const { id, kinds, routes, workspaces, operations, base, head, location, example } = group;
   const seen = seenText(group.seen, group.seen_usage);
   const { symbol, tone } = changeWording(worstChange(kinds));
+  const candidates = [...base.plan, ...head.plan];
   return {
     mark: symbol,
     tone,
@@ -182,14 +183,6 @@ function groupHead(group: ChangeGroup): Item {
       seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`,
       name(id),
     ],
-  };
-}
-
-function groupItem(group: ChangeGroup, view: View): Item {
-  const { id, kinds, routes, workspaces, operations, base, head, location, example } = group;
-  const candidates = [...base.plan, ...head.plan];
-  return {
-    ...groupHead(group),
     details: [
       [workspaces.length === 1 ? "workspace" : "workspaces", names(workspaces)],
       [operations.length === 1 ? "operation" : "operations", names(operations)],

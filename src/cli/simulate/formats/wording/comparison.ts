@@ -272,7 +272,7 @@ export type ScreenTag = keyof typeof ROW_KINDS;
 const EFFECT_MARKS = { BREAKS: "-", WIDENS: "+", MOVES: "~", NARROWS: "-", CHANGES: "~" } as const;
 export type EffectTag = keyof typeof EFFECT_MARKS;
 
-const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
+const TAGS = {
   indeterminate_new: "BREAKS",
   newly_denied: "BREAKS",
   newly_allowed: "WIDENS",
@@ -286,7 +286,7 @@ const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
   weaker_obligation: "WIDENS",
   higher_ceiling: "WIDENS",
   reason_changed: "CHANGES",
-};
+} as const;
 
 /** A kind of change with the tag, mark and tone that it has in every format. */
 export function changeWording(kind: ChangeKind) {
