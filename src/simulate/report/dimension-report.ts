@@ -97,7 +97,7 @@ function describe(
   return {
     name,
     values,
-    distinguished: distinguished,
+    distinguished,
     read_by: [...(byTable ? ["table"] : []), ...names],
     reason:
       inspecting === undefined || distinguished < values

@@ -18,7 +18,7 @@ import {
   numberText,
 } from "../../terminal/printing.ts";
 import { type FormatContext, type ReportModel, keptText } from "./model.ts";
-import { figuresOf } from "./screen/figure.ts";
+import { figuresOf } from "./html/figure-markup.ts";
 import { screenOf, type Screen } from "./screen/screen.ts";
 import { comparisonSections, VIEW_LABELS } from "./sections/comparison.ts";
 import {

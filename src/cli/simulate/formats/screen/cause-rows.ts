@@ -17,7 +17,7 @@ import {
 import type { ReportModel } from "../model.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { seenOf } from "./effects.ts";
-import { priceText, routeText } from "./effect-text.ts";
+import { isOfRoute, priceText, routeText } from "./effect-text.ts";
 import { entryText, isAfterPromotion, locationText, replacedText } from "./headline.ts";
 
 /** A row that is about no workspace. */
@@ -104,29 +104,25 @@ function settingNotes(
 
 /** Workspaces that may use the routes of the only cause and see no change, one reason a row. */
 function sameTexts(cause: CauseReport, report: ReportModel): readonly string[] {
-  const { unaffected, routes, without_routes: without, gains, entries } = cause;
+  const { unaffected, routes, without_routes: without, gains } = cause;
   if (report.unchanged !== null)
     return report.complete ? [`every request${whichText(report)}`] : [];
   const renamed = renamedText(cause, report);
   if (renamed !== null) return [renamed];
-  const isOfRoute = entries[0]?.kind === "route";
   // Of the others requests with preferences or other conditions change: they are not the same.
   const changing = changingWorkspaces([cause], report);
   const byReason = Map.groupBy(unaffected, ({ workspace, why }) =>
     joinTexts(
       [
-        why ?? (gains.length > 0 && isOfRoute ? "approved, and not reached" : ""),
+        why ?? (gains.length > 0 && isOfRoute(cause) ? "approved, and not reached" : ""),
         changing.has(workspace) ? "plain requests" : "",
       ],
       "; ",
     ),
   );
   const parts = [...byReason].map(([why, rows]) => {
-    const names = listText(
-      rows.map(({ workspace }) => workspace),
-      4,
-    );
-    return why === "" ? names : `${names} (${why})`;
+    const workspaces = rows.map(({ workspace }) => workspace);
+    return `${listText(workspaces, 4)}${why && ` (${why})`}`;
   });
   const names = routes.map(({ id }) => id).join(", ");
   const counted = new Set([...changing, ...unaffected.map(({ workspace }) => workspace)]);
