@@ -1,3 +1,5 @@
+import { compareText } from "./json.ts";
+
 /** Input file of the compiler. The path is for messages only; no result depends on it. */
 export interface Source {
   readonly path: string;
@@ -50,8 +52,4 @@ export function compareDiagnostics(left: Diagnostic, right: Diagnostic): number 
     compareText(left.code, right.code) ||
     compareText(left.message, right.message)
   );
-}
-
-function compareText(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }

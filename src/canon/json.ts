@@ -35,16 +35,14 @@ export function canonicalJson(value: unknown): string {
   if (typeof value !== "object")
     throw new TypeError(`canonicalJson: ${typeof value} has no JSON form`);
   const members: string[] = [];
-  for (const [name, member] of Object.entries(value).toSorted(byCodeUnit)) {
+  const sorted = Object.entries(value).toSorted(([left], [right]) => compareText(left, right));
+  for (const [name, member] of sorted)
     if (member !== undefined) members.push(`${JSON.stringify(name)}:${canonicalJson(member)}`);
-  }
   return `{${members.join(",")}}`;
 }
 
-function byCodeUnit(
-  [left]: readonly [string, unknown],
-  [right]: readonly [string, unknown],
-): number {
+/** By UTF-16 code units. @example ["b", "a"].toSorted(compareText) // ["a", "b"] */
+export function compareText(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
@@ -245,7 +243,8 @@ function rename(object: JsonObject, originalName: (name: string) => string) {
   }
 }
 
-function isArray(value: JsonObject | readonly JsonValue[]): value is readonly JsonValue[] {
+/** `Array.isArray` for JSON, whose lists are read-only. @example isArray({}) // false */
+export function isArray(value: JsonObject | readonly JsonValue[]): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 

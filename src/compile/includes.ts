@@ -274,21 +274,17 @@ export async function expandInclude(
 ): Promise<readonly string[]> {
   let found: readonly string[] = [""];
   for (const step of pattern.split("/")) {
+    // Hidden files are found by no pattern.
+    const source = step.replaceAll(".", "\\.").replaceAll("*", "[^/]*");
+    const form = new RegExp(`^(?!\\.)${source}$`, "u");
     const next: string[] = [];
     for (const below of found) {
       const names = (await tree.namesIn(posix.join(folder, below))) ?? [];
-      const fits = nameTest(step);
-      next.push(...names.filter(fits).map((name) => posix.join(below, name)));
+      next.push(...names.filter((name) => form.test(name)).map((name) => posix.join(below, name)));
     }
     found = next;
   }
   return found.toSorted();
-}
-
-/** Hidden files are found by no pattern. */
-function nameTest(step: string): (name: string) => boolean {
-  const form = new RegExp(`^(?!\\.)${step.replaceAll(".", "\\.").replaceAll("*", "[^/]*")}$`, "u");
-  return (name) => form.test(name);
 }
 
 /** `routes.production.yaml` for routes.yaml and `production`. */
@@ -301,14 +297,9 @@ export function overlayName(path: string, environment: string): string {
 export function environmentsOf(path: string, names: readonly string[]): readonly string[] {
   const { name, ext } = posix.parse(path);
   return names
-    .filter(
-      (one) =>
-        one.startsWith(`${name}.`) &&
-        one.endsWith(ext) &&
-        one.length > name.length + ext.length + 1,
-    )
+    .filter((one) => one.startsWith(`${name}.`) && one.endsWith(ext))
     .map((one) => one.slice(name.length + 1, one.length - ext.length))
-    .filter((one) => ENVIRONMENT.test(one))
+    .filter((environment) => ENVIRONMENT.test(environment))
     .toSorted();
 }
 

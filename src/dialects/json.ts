@@ -1,5 +1,6 @@
 import type { TokenUsage } from "../canon/generate/event.ts";
 import {
+  isArray,
   isJsonObject,
   parseJson,
   type JsonMember,
@@ -159,10 +160,6 @@ export function isDeeperThan(value: JsonMember, limit: number): boolean {
   // Parsed JSON inherits no enumerable names, and this makes no list of its members.
   for (const name in value) if (isDeeperThan(value[name], limit - 1)) return true;
   return false;
-}
-
-function isArray(value: JsonObject | readonly JsonValue[]): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }
 
 /**

@@ -116,18 +116,14 @@ export function reportLiteralSecrets(
     }
   }
   for (const [index, line] of text.split("\n").entries()) {
-    if (lines.has(index + 1)) continue;
-    for (const form of ISSUED) {
-      const at = line.search(form);
-      if (at === -1) continue;
-      findings.add(
-        "LITERAL_SECRET",
-        { line: index + 1, column: at + 1, ...(file !== undefined && { file }) },
-        "this line contains a value that looks like a credential",
-        FIX,
-      );
-      break;
-    }
+    const form = ISSUED.find((issued) => issued.test(line));
+    if (form === undefined || lines.has(index + 1)) continue;
+    findings.add(
+      "LITERAL_SECRET",
+      { line: index + 1, column: line.search(form) + 1, ...(file !== undefined && { file }) },
+      "this line contains a value that looks like a credential",
+      FIX,
+    );
   }
 }
 
