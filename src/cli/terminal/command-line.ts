@@ -148,20 +148,21 @@ export function commandGroup<const Given extends Options>({
 /** A table of flags. */
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** Flags with a value, by their names. */
-export function textFlags<const Name extends string>(...names: readonly Name[]) {
-  return flagsOf(names, { type: "string" } as const);
+/** Flags of one kind, by their names. */
+function flagsOf<Flag>(flag: Flag) {
+  return <const Name extends string>(...names: readonly Name[]) =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has these names and no others
+    Object.fromEntries(names.map((name) => [name, flag])) as Readonly<Record<Name, Flag>>;
 }
+
+/** Flags with a value. */
+export const textFlags = flagsOf({ type: "string" } as const);
 
 /** Flags without a value. */
-export function switches<const Name extends string>(...names: readonly Name[]) {
-  return flagsOf(names, { type: "boolean" } as const);
-}
+export const switches = flagsOf({ type: "boolean" } as const);
 
 /** Flags with a value that can be given several times. */
-export function listFlags<const Name extends string>(...names: readonly Name[]) {
-  return flagsOf(names, { type: "string", multiple: true } as const);
-}
+export const listFlags = flagsOf({ type: "string", multiple: true } as const);
 
 /** Flags with a default value: a text, or `false` for one without a value. */
 export function defaultFlags<const Values extends Readonly<Record<string, string | false>>>(
@@ -177,14 +178,6 @@ export function defaultFlags<const Values extends Readonly<Record<string, string
       ? { readonly type: "boolean"; readonly default: false }
       : { readonly type: "string"; readonly default: string };
   };
-}
-
-function flagsOf<Name extends string, Flag>(
-  names: readonly Name[],
-  flag: Flag,
-): Readonly<Record<Name, Flag>> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has these names and no others
-  return Object.fromEntries(names.map((name) => [name, flag])) as Record<Name, Flag>;
 }
 
 /**
