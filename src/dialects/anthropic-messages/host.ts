@@ -245,16 +245,15 @@ class InvokeStream implements AnswerStream {
     return this.#inner.usage;
   }
 
+  get #isOver(): boolean {
+    return this.failure !== null || this.done;
+  }
+
   push(chunk: Uint8Array): readonly Uint8Array[] {
     const events: Uint8Array[] = [];
-    if (this.failure !== null || this.done) return events;
-    for (const frame of this.#frames.push(chunk)) {
-      if (this.failure !== null || this.done) break;
-      this.#readFrame(frame, events);
-    }
+    for (const frame of this.#frames.push(chunk)) if (!this.#isOver) this.#readFrame(frame, events);
     const { fault } = this.#frames;
-    if (fault !== null && this.failure === null && !this.done)
-      this.#fail(answerFailure(fault), events);
+    if (fault !== null && !this.#isOver) this.#fail(answerFailure(fault), events);
     return events;
   }
 

@@ -287,20 +287,17 @@ function splitBatch(inputs: readonly EmbedInput[], { targets, maxBatchSize }: Un
   const limits = targets.map(({ endpoint }) => endpoint.batch);
   const most = smallest([maxBatchSize, ...limits.map((batch) => batch.inputs)]);
   const mostTokens = smallest(limits.map((batch) => batch.tokens));
-  const runs: { readonly first: number; readonly count: number }[] = [];
-  let first = 0;
-  let tokens = 0;
-  for (const [index, input] of inputs.entries()) {
+  const runs: { readonly first: number; count: number; tokens: number }[] = [];
+  for (const [first, input] of inputs.entries()) {
     const size = mostTokens === Infinity ? 0 : estimatedTokens(input);
-    const count = index - first;
-    if (count > 0 && (count >= most || tokens + size > mostTokens)) {
-      runs.push({ first, count });
-      first = index;
-      tokens = 0;
+    const run = runs.at(-1);
+    if (run === undefined || run.count >= most || run.tokens + size > mostTokens)
+      runs.push({ first, count: 1, tokens: size });
+    else {
+      run.count += 1;
+      run.tokens += size;
     }
-    tokens += size;
   }
-  runs.push({ first, count: inputs.length - first });
   return runs;
 }
 
