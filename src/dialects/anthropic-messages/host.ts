@@ -258,12 +258,12 @@ class InvokeStream implements AnswerStream {
   }
 
   endStream(): StreamEnd {
-    const passed: Uint8Array[] = [];
-    this.#passEnding(passed);
+    const forwarded: Uint8Array[] = [];
+    this.#forwardEnding(forwarded);
     const { ending, events } = this.#inner.endStream();
     if (this.#failure !== null)
       return { ending: { ...ending, failure: this.#failure }, events: [] };
-    return { ending, events: [...passed, ...events] };
+    return { ending, events: [...forwarded, ...events] };
   }
 
   fail(error: ServiceError): Uint8Array {
@@ -279,48 +279,48 @@ class InvokeStream implements AnswerStream {
     const bytes = memberIn(body, "bytes");
     const text = typeof bytes === "string" ? base64ToText(bytes) : null;
     if (text === null) return this.#fail(answerFailure("malformed"), events);
-    this.#pass(text, events);
+    this.#readEvent(text, events);
   }
 
   /** Gives one event of the protocol to the inner stream. */
-  #pass(text: string, events: Uint8Array[]): void {
+  #readEvent(text: string, events: Uint8Array[]): void {
     const name = mayHaveMarks(text) ? undefined : PLAIN_EVENT.exec(text)?.[1];
     if (name !== undefined && name !== "message_delta") {
-      this.#passEnding(events);
-      return this.#give(text, name, events);
+      this.#forwardEnding(events);
+      return this.#forward(text, name, events);
     }
     const event = parseExactJsonText(text);
     if (!isJsonObject(event)) return this.#fail(answerFailure("malformed"), events);
     const { plain, intervened } = withoutMarks(event);
     this.#intervened ||= intervened;
-    this.#passEnding(events);
+    this.#forwardEnding(events);
     if (textOf(plain.type) === "message_delta") this.#ending = plain;
-    else this.#giveObject(plain, events);
+    else this.#forwardObject(plain, events);
   }
 
   /** Passes the waiting event on. */
-  #passEnding(events: Uint8Array[]) {
+  #forwardEnding(events: Uint8Array[]) {
     const ending = this.#ending;
     if (ending === null) return;
     this.#ending = null;
     const { delta } = ending;
     const withheld =
       this.#intervened && isJsonObject(delta) && typeof delta.stop_reason === "string";
-    this.#giveObject(withheld ? { ...ending, delta: asWithheld(delta) } : ending, events);
+    this.#forwardObject(withheld ? { ...ending, delta: asWithheld(delta) } : ending, events);
   }
 
-  #giveObject(event: JsonObject, events: Uint8Array[]) {
+  #forwardObject(event: JsonObject, events: Uint8Array[]) {
     const name = textOf(event.type);
-    this.#give(JSON.stringify(event), EVENT_NAME.test(name) ? name : null, events);
+    this.#forward(JSON.stringify(event), EVENT_NAME.test(name) ? name : null, events);
   }
 
-  #give(data: string, name: string | null, events: Uint8Array[]) {
+  #forward(data: string, name: string | null, events: Uint8Array[]) {
     for (const event of this.#inner.push(formatSseEvent(data, name))) events.push(event);
   }
 
   /** A stop reason that has arrived is still passed on, though the answer is not whole. */
   #fail(failure: UpstreamFailure, events: Uint8Array[]) {
-    this.#passEnding(events);
+    this.#forwardEnding(events);
     this.#failure = this.#inner.failure ?? failure;
   }
 }

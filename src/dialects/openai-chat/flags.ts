@@ -152,7 +152,7 @@ function idsOf(message: JsonValue): readonly string[] {
 }
 
 /** Filler message of the assistant. */
-const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
+const FILLER: JsonObject = { role: "assistant", content: "OK." };
 
 /**
  * "Unexpected role 'user' after role 'tool'", code 3230
@@ -165,7 +165,7 @@ function partUsersFromTools({ body, dropped }: BodyEdit) {
   const isAllowed = (index: number) => roles[index] !== "user" || roles[index - 1] !== "tool";
   if (roles.every((_, index) => isAllowed(index))) return;
   body.messages = messages.flatMap((message: JsonValue, index) =>
-    isAllowed(index) ? [message] : [ACKNOWLEDGED, message],
+    isAllowed(index) ? [message] : [FILLER, message],
   );
   dropped.add("turn_made");
 }

@@ -352,13 +352,13 @@ const INCOMPLETE_REASONS: ReadonlyMap<JsonMember, FinishReason> = new Map<JsonVa
  *
  * @param status of the resource, or of the event that carries it.
  */
-export function endingOf(status: JsonMember, response: JsonObject, held: OutputSummary): Ending {
+export function endingOf(status: JsonMember, response: JsonObject, summary: OutputSummary): Ending {
   const { error, incomplete_details: details } = response;
   if (error != null) return readErrorFrame(error);
   switch (textOf(status)) {
     case "completed":
-      if (held.calls) return "tool_calls";
-      return held.refusal ? "refusal" : "stop";
+      if (summary.calls) return "tool_calls";
+      return summary.refusal ? "refusal" : "stop";
     case "incomplete":
       return INCOMPLETE_REASONS.get(memberIn(details, "reason")) ?? "other";
     case "failed":
@@ -384,9 +384,9 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
  * End of a whole answer. `failed` is an answer too: no other endpoint is tried. A failure caused by
  * the request is an error instead, as in streams before their first output.
  */
-export function wholeEnding(response: JsonObject, held: OutputSummary): Ending {
+export function wholeEnding(response: JsonObject, summary: OutputSummary): Ending {
   const { status, output } = response;
-  const ending = endingOf(status, response, held);
+  const ending = endingOf(status, response, summary);
   // A provider that failed before any output may omit it.
   if (typeof ending === "string")
     return Array.isArray(output) ? ending : answerFailure("malformed");

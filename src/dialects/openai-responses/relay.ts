@@ -432,7 +432,7 @@ class PartialOutput implements OutputSummary {
   /** The items in their order; those that were not done are marked as incomplete. */
   items(): readonly JsonObject[] {
     const entries = [...this.#items].toSorted(([left], [right]) => left - right);
-    return entries.map(([, partial]) => (partial.done ? partial.item : cut(partial)));
+    return entries.map(([, partial]) => (partial.done ? partial.item : asIncomplete(partial)));
   }
 
   #put(index: number, item: JsonObject, done: boolean) {
@@ -445,28 +445,28 @@ class PartialOutput implements OutputSummary {
 }
 
 /** The item with the text that has arrived. */
-function cut({ item, pieces }: PartialItem): JsonObject {
+function asIncomplete({ item, pieces }: PartialItem): JsonObject {
   const printed = (...kinds: readonly Piece["kind"][]): readonly JsonObject[] =>
     pieces
       .filter(({ kind }) => kinds.includes(kind))
       .map(({ kind, text }) => printPart({ kind, text, annotations: [], logprobs: [] }));
-  const cutItem = { ...item, status: "incomplete" };
+  const incomplete = { ...item, status: "incomplete" };
   const call = pieces[0]?.text ?? "";
   const content = printed("output_text", "refusal", "reasoning_text");
   switch (textOf(item.type)) {
     case "function_call":
-      return { ...cutItem, arguments: call };
+      return { ...incomplete, arguments: call };
     case "custom_tool_call":
-      return { ...cutItem, input: call };
+      return { ...incomplete, input: call };
     case "message":
-      return { ...cutItem, content };
+      return { ...incomplete, content };
     case "reasoning":
       return {
-        ...cutItem,
+        ...incomplete,
         summary: printed("summary_text"),
         content: content.length === 0 ? undefined : content,
       };
     default:
-      return cutItem;
+      return incomplete;
   }
 }
