@@ -29,7 +29,7 @@ import type { HeaderFacts, ProtocolFamily } from "./protocol-family.ts";
 import type { AnswerBytes } from "./unary/answer-bytes.ts";
 
 /** Headers of a request: names in lower case. */
-export type IncomingHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+type IncomingHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Headers of requests that belong to a protocol. */
 export interface SurfaceHeaders {

@@ -1,6 +1,6 @@
 import { fitting } from "../fit-request.ts";
 import { ANTHROPIC_MESSAGES } from "./facts.ts";
-import type { Dialect, IncomingHeaders, Surface, SurfaceHeaders } from "../dialect.ts";
+import type { Dialect, Surface, SurfaceHeaders } from "../dialect.ts";
 import { refusingUnknown } from "../request-reading.ts";
 import {
   COUNT_PATH,
@@ -29,7 +29,7 @@ import type { Capability, Feature } from "../../canon/capability.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { complete, COUNT, NULLABLE_COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { BETA_HEADER, NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
+import { BETA_HEADER, NO_HEADERS } from "../../canon/request.ts";
 import { EFFORTS } from "./reasoning.ts";
 import {
   anyOf,
@@ -323,9 +323,26 @@ export const MESSAGE_STREAM: EventStream = {
 /** Most beta flags that are read; coding agents send about ten. */
 const MAXIMUM_BETAS = 64;
 
-/** Headers of messages requests. */
+/**
+ * Headers of messages requests: the only ones of a client that a provider may receive, each through
+ * its dialect's own allow-list (docs/protocols.md#headers-of-the-client).
+ */
 export const MESSAGES_HEADERS: SurfaceHeaders = {
-  read,
+  read: (headers) => {
+    const version = headers["anthropic-version"];
+    const value = headers[BETA_HEADER];
+    if (version === undefined && value === undefined) return NO_HEADERS;
+    const sent = value === undefined ? [] : String(value).split(",");
+    const betas = sent
+      .map((beta) => beta.trim())
+      .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
+      .slice(0, MAXIMUM_BETAS);
+    return {
+      version: textOrNull(version),
+      betas,
+      ...(betas.length < sent.length && { unsent: [BETA_HEADER] }),
+    };
+  },
   facts: [
     {
       name: "anthropic-version",
@@ -340,26 +357,6 @@ export const MESSAGES_HEADERS: SurfaceHeaders = {
     },
   ],
 };
-
-/**
- * The only headers of a client that a provider may receive, each through its dialect's own
- * allow-list (docs/protocols.md#headers-of-the-client).
- */
-function read(headers: IncomingHeaders): ProtocolHeaders {
-  const version = headers["anthropic-version"];
-  const value = headers[BETA_HEADER];
-  if (version === undefined && value === undefined) return NO_HEADERS;
-  const sent = value === undefined ? [] : String(value).split(",");
-  const betas = sent
-    .map((beta) => beta.trim())
-    .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
-    .slice(0, MAXIMUM_BETAS);
-  return {
-    version: textOrNull(version),
-    betas,
-    ...(betas.length < sent.length && { unsent: [BETA_HEADER] }),
-  };
-}
 
 /** A route as the protocol's list of models describes it. */
 interface DescribedRoute {

@@ -67,20 +67,7 @@ export const OPENAI_FAMILY: ProtocolFamily = {
   unsentHeaders: ["openai-beta", "openai-organization", "openai-project"],
   errorTypes: OPENAI_TYPES,
   renderError: renderOpenAiError,
-  errorSchema,
-  narrowedError: (type, code) => ({ properties: { error: { properties: { type, code } } } }),
-  errorExample: (error, requestId) => ({
-    error: errorMembers({ ...error, param: null }, requestId),
-  }),
-  ...limitHeaders(
-    (measure, part) => `x-ratelimit-${part}-${measure}`,
-    ({ untilReset }) => formatDuration(untilReset),
-    "the time until it is whole, such as 1m30s.",
-  ),
-};
-
-function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {
-  return {
+  errorSchema: (facts) => ({
     title: "Error",
     ...complete({
       error: {
@@ -99,8 +86,17 @@ function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {
         },
       },
     }),
-  };
-}
+  }),
+  narrowedError: (type, code) => ({ properties: { error: { properties: { type, code } } } }),
+  errorExample: (error, requestId) => ({
+    error: errorMembers({ ...error, param: null }, requestId),
+  }),
+  ...limitHeaders(
+    (measure, part) => `x-ratelimit-${part}-${measure}`,
+    ({ untilReset }) => formatDuration(untilReset),
+    "the time until it is whole, such as 1m30s.",
+  ),
+};
 
 /**
  * `1h2m3s`, with `0m` only between hours and seconds; rounded up to whole seconds. @param
