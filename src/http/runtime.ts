@@ -2,8 +2,7 @@ import type { Identity } from "../canon/identity.ts";
 import type { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
 import type { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import type { StickyKeyOf } from "../dispatch/balance.ts";
-import type { ChainLink } from "../evidence/chain.ts";
-import type { EvidenceStore, EvidenceFault } from "../evidence/evidence-store.ts";
+import type { EvidenceHealth, EvidenceStore } from "../evidence/evidence-store.ts";
 import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
 import type { OutcomeRecord } from "../evidence/record.ts";
 import type { EndpointsHealth } from "./control/endpoints-health.ts";
@@ -114,20 +113,7 @@ interface MetricsPage {
   readonly text: string;
 }
 
-export interface EvidenceStatus {
-  /** `unavailable`: requests may be refused for want of a record. */
-  readonly state: "ok" | "unavailable";
-  /** Decisions that wait for the disk. */
-  readonly waiting: number;
-  /** Decisions that were not confirmed in time, since the start. */
-  readonly refused: number;
-  /** Outcomes that could not be kept, since the start. */
-  readonly lost: number;
-  /** The newest row of the evidence log; `null` until it is known. */
-  readonly head: ChainLink | null;
-  /** A fault of the database under the running process. */
-  readonly fault?: EvidenceFault;
-}
+export type EvidenceStatus = Pick<EvidenceHealth, "state" | "fault">;
 
 interface BuildFacts {
   readonly id: string;

@@ -1,22 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
-import type { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import { stickyKeys } from "../dispatch/balance.ts";
 import { storedPolicies } from "../governance/summary-answer.ts";
 import type { SummaryStore } from "../governance/increments.ts";
-import type { Console } from "../http/console/console-port.ts";
 import { DEPLOYED_CONTRACT } from "../http/contract/openapi.ts";
 import { newRequestId } from "../http/heads.ts";
 import { SimulationRate } from "../http/control/simulate.ts";
 import { SummaryTurns } from "../http/control/governance-summary.ts";
-import { healthSettingsOf, type SnapshotHolder } from "../http/snapshot.ts";
-import { type Runtime, type Workloads } from "../http/runtime.ts";
+import { healthSettingsOf } from "../http/snapshot.ts";
+import type { Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
 import { manageKeys } from "../keys/key-management.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
-import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
 import { budgetLevels } from "../limits/usage.ts";
-import type { Quotas } from "../limits/quotas.ts";
 import type { Store } from "../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";
 import { BUILD_VARIABLE } from "./build-id.ts";
@@ -33,38 +29,50 @@ const DEFAULT_LIMITS: ServerLimits = {
 };
 
 /** The opened parts of a server. */
-interface RuntimeParts {
+interface RuntimeParts extends Pick<
+  Runtime,
+  | "snapshots"
+  | "workloads"
+  | "evidence"
+  | "quotas"
+  | "stopOrder"
+  | "revocations"
+  | "console"
+  | "tokens"
+> {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly store: Store;
   readonly policies: ServedPolicies;
   readonly keys: OpenKeyRing;
-  readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
   readonly retention: Retention;
   readonly limits: Partial<ServerLimits>;
   readonly telemetry: ServerTelemetry;
-  readonly tokens: TokenExchange;
-  readonly workloads: Workloads;
-  readonly evidence: Runtime["evidence"];
-  readonly quotas: Quotas;
-  readonly stopOrder: StopOrder;
-  readonly revocations: Revocations;
-  readonly console: Console | null;
   readonly egressProxies: readonly string[] | undefined;
 }
 
-export function makeRuntime(parts: RuntimeParts): Runtime {
-  const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } =
-    parts;
+export function makeRuntime({
+  environment,
+  version,
+  store,
+  policies,
+  keys,
+  state,
+  retention,
+  limits,
+  telemetry,
+  egressProxies,
+  ...own
+}: RuntimeParts): Runtime {
+  const { snapshots, quotas } = own;
   const turns = new SummaryTurns();
   const read: SummaryStore["read"] = (query) => store.summary.read(query);
   return {
-    snapshots,
+    ...own,
     verify: keys.verify,
     recognise: keys.recognise,
     lookUp: keys.lookUp,
-    evidence: parts.evidence,
     observer: telemetry.observer,
     beginTrace: telemetry.beginTrace,
     metrics: telemetry.metrics.page,
@@ -88,35 +96,29 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
         turns,
       },
     },
-    quotas: parts.quotas,
     budgets: budgetLevels(store.limits, Date.now),
     simulationRate: new SimulationRate(),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),
-    tokens,
-    workloads: parts.workloads,
     keys: manageKeys(store.keys, Date.now, randomBytes),
     newRequestId,
-    limits: { ...DEFAULT_LIMITS, ...parts.limits },
+    limits: { ...DEFAULT_LIMITS, ...limits },
     build: {
       id: environment[BUILD_VARIABLE] ?? version,
       contract: DEPLOYED_CONTRACT,
       startedAt: performance.now(),
-      egressProxies: parts.egressProxies,
+      egressProxies,
     },
     degraded: () => [
       ...(state.reloadFailed ? ["reload_failed"] : []),
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
-      ...(parts.retention.failed() ? ["evidence_retention"] : []),
-      ...(parts.quotas.state === "ok" ? [] : ["limits"]),
+      ...(retention.failed() ? ["evidence_retention"] : []),
+      ...(quotas.state === "ok" ? [] : ["limits"]),
       ...(policies.isBehind() ? ["policies"] : []),
       ...(policies.administration.differing().size > 0 ? ["policy_modules"] : []),
       ...(policies.administration.suspended().length > 0 ? ["suspended_policies"] : []),
     ],
     accepting: () => state.accepting,
-    stopOrder: parts.stopOrder,
-    revocations: parts.revocations,
-    console: parts.console,
     othersHealth: () => Promise.resolve([]),
     workers: null,
   };

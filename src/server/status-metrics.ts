@@ -56,13 +56,13 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
       "counter",
       "signalbox_log_lines_dropped",
       "Log lines that were dropped because nothing read them in time.",
-      () => sources.droppedLines(),
+      sources.droppedLines,
     ),
     single(
       "counter",
       "signalbox_spans_lost",
       "Spans that were dropped: the queue was full, or an export failed.",
-      () => sources.droppedSpans(),
+      sources.droppedSpans,
     ),
   ];
 }

@@ -2,7 +2,6 @@ import { stickyKeys } from "../../src/dispatch/balance.ts";
 import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import type { Tokens } from "../../src/canon/credentials/narrowing.ts";
 import { StopOrder } from "../../src/dispatch/stop-order.ts";
-import { GENESIS } from "../../src/evidence/chain.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { healthSettingsOf, type SnapshotHolder } from "../../src/http/snapshot.ts";
 import { SimulationRate } from "../../src/http/control/simulate.ts";
@@ -52,7 +51,7 @@ export function runtimeOver(
     budgets: budgetLevels(limits, Date.now),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
-    evidenceStatus: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS }),
+    evidenceStatus: () => ({ state: "ok" }),
     observer: { began: () => {}, ended: () => {} },
     beginTrace: null,
     limits: {
