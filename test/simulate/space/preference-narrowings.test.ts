@@ -42,6 +42,16 @@ describe("the remaining candidates of a route for callers", () => {
     });
   });
 
+  test("are refused for the first member that names a provider unknown to a side", () => {
+    const found = narrowings(UNIVERSE, [sideOf(2), sideOf(1)], () => {});
+    const counted = (refusal: string): bigint =>
+      found
+        .filter(({ left: [, left] }) => left === refusal)
+        .reduce((sum, { size }) => sum + size, 0n);
+    // Half of the four lists of `only` name p1, with every `ignore`; of the rest half of `ignore`.
+    expect([counted("unknown only"), counted("unknown ignore")]).toEqual([8n, 4n]);
+  });
+
   test("are counted for twelve providers in the time of a test", () => {
     const found = narrowings(UNIVERSE, [sideOf(12)], () => {});
     // Every set but the empty one, the whole also without a preference; and nothing, by either

@@ -8,12 +8,14 @@ import {
   mkdtempSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
 import { missingPrograms, programAtHand } from "../../support/at-hand.ts";
@@ -55,23 +57,10 @@ export async function startTestServer(settings: readonly string[] = []): Promise
   const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const bin = programs.packaged ? hydrate(programs.bin, folder) : programs.bin;
   const data = join(folder, "data");
-  mkdirSync(data, { mode: 0o700 });
-  if (process.getuid?.() === 0) for (const path of [folder, data]) chownSync(path, NOBODY, NOBODY);
-  execFileSync(
-    join(bin, "initdb"),
-    [
-      "-D",
-      data,
-      "-U",
-      "signalbox",
-      "--auth=trust",
-      "--encoding=UTF8",
-      "--no-locale",
-      "--no-sync",
-      "--no-instructions",
-    ],
-    { ...identity, cwd: folder, stdio: ["ignore", "ignore", "inherit"] },
-  );
+  if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
+  const initial = join(CHECKOUT, `test-postgres-${statSync(join(bin, "postgres")).size}`);
+  if (!existsSync(initial)) initialise(initial, bin, folder, identity);
+  copyOwned(initial, data);
   const port = await freePort();
   const fast = ["fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200"];
   const options = [...fast, ...settings].flatMap((setting) => ["-c", setting]);
@@ -100,6 +89,34 @@ export async function startTestServer(settings: readonly string[] = []): Promise
     await stop("SIGQUIT");
     rmSync(folder, { recursive: true, force: true });
   });
+}
+
+const CHECKOUT = resolve(import.meta.dirname, "../../../.signalbox");
+
+/** initdb takes half a second of a core: it runs once for all test files of a checkout. */
+function initialise(initial: string, bin: string, folder: string, identity: object): void {
+  const made = join(folder, "initial");
+  const flags = ["--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions"];
+  execFileSync(join(bin, "initdb"), ["-D", made, "-U", "signalbox", "--auth=trust", ...flags], {
+    ...identity,
+    cwd: folder,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  // Another process may make it at the same time: each renames a whole one.
+  const copy = `${initial}.${process.pid}`;
+  mkdirSync(CHECKOUT, { recursive: true });
+  copyOwned(made, copy);
+  rmSync(made, { recursive: true });
+  try {
+    renameSync(copy, initial);
+  } catch {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+/** Copies a folder with its owner and modes, which PostgreSQL checks. */
+function copyOwned(from: string, to: string): void {
+  execFileSync("cp", ["-Rp", from, to]);
 }
 
 function findPrograms(): { readonly bin: string; readonly packaged: boolean } | null {
