@@ -7,7 +7,7 @@ import { fewOrMany } from "../support/long.ts";
 import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const CLIENTS = 2;
-const RELOADS = fewOrMany(4, 20);
+const RELOADS = fewOrMany(4, 10);
 
 interface Answer {
   readonly table: string;
@@ -18,7 +18,7 @@ interface Answer {
 
 it(
   "reloads again and again under load: every answer is whole, and made by one table",
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     // Says in every piece which model was requested, so that the answer shows by which table it was
     // made.

@@ -191,7 +191,7 @@ function expectRefusals(report: ReportModel) {
 
 it(
   "the lines of a report have the conditions of their requests, and every refused group has one",
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async () => {
     const pool = await policyPool();
     const met = new Map<string, number>();
