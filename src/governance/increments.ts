@@ -142,14 +142,14 @@ function isLabelDimension(name: string): name is LabelDimension {
 }
 
 /**
- * Hourly counts, kept when the evidence they were made of is pruned. In every engine what a record
- * counts for is there exactly when the record is, and once: written in its transaction, or counted
+ * Hourly counts, kept when the evidence they were made of is pruned. In every engine the counts of
+ * a record are there exactly when the record is, and once: written in its transaction, or counted
  * from the log up to a cursor.
  */
 export interface SummaryStore {
   /**
-   * Every cell of the facet in these hours, once, in pages, oldest hour first; what was written
-   * before the call is in them.
+   * Every cell of the facet in these hours, once, in pages, oldest hour first; they
+   * include everything written before the call.
    *
    * @throws {StoreUnavailableError}
    */
@@ -166,9 +166,9 @@ export interface SummaryStore {
  * cell, between facets there are none: so the number of cells in an hour is a sum of short lists
  * and not their product. Labels: `total` none; `traffic` operation, route; `place` provider,
  * region, model; `key` key; `verdict` policy, constraint, reason of denials and refusals; `denial`
- * the same with the route; `shadow` policy, revision (what was judged), and policy, revision,
- * constraint, reason; `shadow_route` policy, revision, route; `spend` key, route, model, with what
- * requests used and cost and nothing else; `minute` operation, route, by the minute and for {@link
+ * the same with the route; `shadow` policy, revision (all judged requests), and policy, revision,
+ * constraint, reason; `shadow_route` policy, revision, route; `spend` key, route, model, with the
+ * use and the cost of requests and nothing else; `minute` operation, route, by the minute and for {@link
  * KEPT_MINUTES} only. Databases hold no counts of `denial` and the last three from before they were
  * added.
  */

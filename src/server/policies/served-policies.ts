@@ -65,7 +65,7 @@ interface Prepared {
 interface PolicyStatus {
   readonly ground: Ground;
   readonly files: ReadonlyMap<string, string>;
-  readonly left: readonly ContentUnusableError[];
+  readonly unusable: readonly ContentUnusableError[];
 }
 
 export type ServedPolicies = ReturnType<typeof servePolicies>;
@@ -111,7 +111,7 @@ export function servePolicies(
   function listen(listener: PolicyListener): void {
     listeners.push(listener);
     // A candidate that could not be loaded at the start.
-    if (status !== null && status.left.length > 0) listener.failed(status.left);
+    if (status !== null && status.unusable.length > 0) listener.failed(status.unusable);
   }
 
   /**
@@ -189,12 +189,12 @@ export function servePolicies(
   ): Promise<BuiltSnapshot> {
     const { table, modules, diagnostics, simulated, disabled } = ground;
     const states = await lifecycle.observe(contents, occasion, table.revision);
-    const { set, left } = await assembleSlots(modules, states, kept, suspended);
+    const { set, unusable } = await assembleSlots(modules, states, kept, suspended);
     const files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
     const snapshot = snapshotOf(ground, set, supply.pools);
-    status = { ground, files, left };
+    status = { ground, files, unusable };
     snapshots?.swap(snapshot);
-    report(left);
+    report(unusable);
     if (snapshots !== null) kept.verify(states);
     return {
       ok: true,
@@ -211,14 +211,14 @@ export function servePolicies(
     if (status === null || snapshots === null || isClosed) return;
     const { id } = snapshots.current.decider.policies;
     if (policySetId(slotsOf(states)) === id) return report([]);
-    const { set, left } = await assembleSlots(status.ground.modules, states, kept, suspended);
-    status = { ...status, left };
+    const { set, unusable } = await assembleSlots(status.ground.modules, states, kept, suspended);
+    status = { ...status, unusable };
     kept.verify(states);
     if (set.id !== id) {
       snapshots.swap(snapshotOf(status.ground, set, supply.pools));
       for (const { swapped } of listeners) swapped(set);
     }
-    report(left);
+    report(unusable);
   }
 
   /** One look for any number of rows that come at once. */
@@ -261,8 +261,8 @@ export function servePolicies(
     return next;
   }
 
-  function report(left: readonly ContentUnusableError[]): void {
-    if (left.length > 0) return fail(left);
+  function report(unusable: readonly ContentUnusableError[]): void {
+    if (unusable.length > 0) return fail(unusable);
     if (failure === null) return;
     failure = null;
     for (const { recovered } of listeners) recovered();

@@ -148,7 +148,7 @@ const MAXIMUM_ANSWERS = 5_000;
 interface Assembled {
   readonly set: PolicySet;
   /** Candidates that cannot run in shadow. They change no answer, so the set leaves them out. */
-  readonly left: readonly ContentUnusableError[];
+  readonly unusable: readonly ContentUnusableError[];
 }
 
 /**
@@ -165,15 +165,15 @@ export async function assembleSlots(
   suspended: SuspendedCandidates,
 ): Promise<Assembled> {
   const slots = slotsOf(states);
-  const left: ContentUnusableError[] = [];
+  const unusable: ContentUnusableError[] = [];
   for (const identity of slots) {
     if (modules.has(identity.digest)) continue;
     try {
       await modules.add((await kept.recompiled(states, identity.id, identity.digest)).module);
     } catch (error) {
-      const unusable = unusableContent(identity, error);
-      if (identity.slot === "enforced") throw unusable;
-      left.push(unusable);
+      const reason = unusableContent(identity, error);
+      if (identity.slot === "enforced") throw reason;
+      unusable.push(reason);
     }
   }
   const usable = slots.filter(({ digest }) => modules.has(digest));
@@ -184,7 +184,7 @@ export async function assembleSlots(
     ({ former: earlier }) => earlier.at(-1) ?? [],
   );
   modules.retain(new Set([...usable.map(({ digest }) => digest), ...former]));
-  return { set, left };
+  return { set, unusable };
 }
 
 /** @throws errors that are no fault of the bytes. */
