@@ -173,6 +173,38 @@ describe("a policy whose only effect is an obligation", () => {
   );
 });
 
+/** A policy whose gate passes, and that limits the output but for production. */
+const limiting = (id: string, value: number, rules: string): Source =>
+  policySource(id, { always: "{effect: gate, reasons: [NEVER]}" }, rules, null, {
+    cap: `{kind: max_output_tokens, value: ${value}}`,
+  });
+
+it("of two limits of the output the lower one counts, where it is not waived", async () => {
+  const base = await sideOf(tableWith());
+  const head = await sideOf(tableWith(), [
+    limiting("higher", 80, "pass.always if true"),
+    limiting(
+      "lower",
+      50,
+      'pass.always if true\n\nwaive.cap if input.key.environment == "production"',
+    ),
+  ]);
+  const { found, expected } = await decideBothWays(base, head, few);
+  expect(found).toEqual(expected);
+  expect(found.filter((line) => line.includes('"maxOutputTokens":80'))).not.toEqual([]);
+  expect(found.filter((line) => line.includes('"maxOutputTokens":50'))).not.toEqual([]);
+});
+
+it("a rule with two values is indeterminate in the counts, and has not failed", async () => {
+  const base = await sideOf(tableWith());
+  const rules =
+    'pass.is_so := verdict\n\nverdict := true if input.operation\n\nverdict := false if input.key.environment == "production"';
+  const head = await sideOf(tableWith(), [gate("conflicting", rules)]);
+  const { found, expected } = await decideBothWays(base, head, few);
+  expect(found).toEqual(expected);
+  expect(found).toContain("head indeterminate conflicting/is_so");
+});
+
 describe("workspaces and routes that look alike", () => {
   const rows = {
     routes: [route("r", "a", ["b"]), route("t", "b", []), route("u", "a", ["b"])],

@@ -40,6 +40,14 @@ describe("small changes", () => {
     expect(pathLines(back.declared.lost_data_paths)).toEqual(pathLines(declared.new_data_paths));
   });
 
+  it("another on_gap alone: requests whose needs the fallback does not meet", async () => {
+    const endpoints = [endpoint("a"), endpoint("b", { provider: "q", capabilities: [] })];
+    const side = (onGap: "deny" | "narrow") =>
+      sideOf(table({ endpoints, routes: [route("r", "a", ["b"], { onGap })] }));
+    const { declared } = await simulate(await side("deny"), await side("narrow"));
+    expect(declared.changed_classes).toBeGreaterThan(0);
+  });
+
   it("two changed routes: each group names the endpoints of its own route", async () => {
     const rows = {
       models: [model("m"), model("n")],
