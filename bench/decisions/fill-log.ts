@@ -3,7 +3,7 @@ import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts
 import { sealBatch } from "../../src/store/batch/batch-lines.ts";
 import { decisionOf, outcomeOf } from "../../src/store/stored-evidence.ts";
 import { batchTable } from "../../src/store/sqlite/evidence-table.ts";
-import { Connection } from "../../src/store/sqlite/connection.ts";
+import { storeConnection } from "../../src/store/sqlite/connection.ts";
 
 interface Recorded {
   readonly decision: DecisionRecord;
@@ -21,7 +21,7 @@ const COMMITTED = 5_000;
  */
 export function fillLog(path: string, count: number, make: (index: number) => Recorded): void {
   const database = new DatabaseSync(path);
-  const table = batchTable(new Connection(database));
+  const table = batchTable(storeConnection(database));
   let ended: readonly Recorded[] = [];
   for (let made = 0, batches = 0; made < count || ended.length > 0; batches += 1) {
     if (batches % COMMITTED === 0) database.exec(batches === 0 ? "BEGIN" : "COMMIT; BEGIN");

@@ -54,66 +54,29 @@ export interface Access {
   readonly makeAuthorize?: () => Authorize | null;
 }
 
+export type ConnectionPools = ReturnType<typeof connectionPools>;
+
 /**
  * Connection pools by provider, shared by all tables of a process. Providers at one origin have a
  * pool each, so that none uses up another's connections. A table releases its pools after its last
  * request, and a pool is closed when no table uses it: a reload keeps connections warm and closes
  * none in use, which stopped LiteLLM in production (BerriAI/litellm#22247).
+ *
+ * @param resolve resolves a provider's host; by default the machine's resolver. @param findProxy
+ * forward proxies of calls; none by default.
  */
-export class ConnectionPools {
-  readonly #resolve: LookupFunction | undefined;
-  readonly #findProxy: FindProxy | null;
-  readonly #pools = new Shared<Pools>(({ kept, fresh }) =>
-    Promise.all([kept.close(), fresh.close()]),
-  );
+export function connectionPools(resolve?: LookupFunction, findProxy: FindProxy | null = null) {
+  const pools = new Shared<Pools>(({ kept, fresh }) => Promise.all([kept.close(), fresh.close()]));
   /** By provider id. */
-  readonly #limiters = new Shared<ConcurrencyLimiter>();
+  const limitersOfProviders = new Shared<ConcurrencyLimiter>();
   /** By endpoint id; only for endpoints with their own limit. */
-  readonly #endpointLimiters = new Shared<ConcurrencyLimiter>();
+  const limitersOfEndpoints = new Shared<ConcurrencyLimiter>();
   /**
    * Shared too: a reload requests no new tokens, and keeps valid ones while their issuer is down.
    */
-  readonly #authorizers = new Shared<Authorize | null>();
+  const authorizers = new Shared<Authorize | null>();
 
-  /**
-   * @param resolve resolves a provider's host; by default the machine's resolver. @param findProxy
-   * forward proxies of calls; none by default.
-   */
-  constructor(resolve?: LookupFunction, findProxy: FindProxy | null = null) {
-    this.#resolve = resolve;
-    this.#findProxy = findProxy;
-  }
-
-  /**
-   * Connections for every provider that `access` can reach. Call `releaseConnections` once, when
-   * they are no longer used.
-   */
-  acquire(
-    table: RoutingTable,
-    access: (provider: ProviderRow) => Access | null,
-  ): {
-    readonly connections: ReadonlyMap<string, Connection>;
-    readonly releaseConnections: () => Promise<void>;
-  } {
-    const connections = new Map<string, Connection>();
-    const releases: Release[] = [];
-    const endpoints = Map.groupBy(Object.values(table.endpoints), (endpoint) => endpoint.provider);
-    for (const provider of Object.values(table.providers)) {
-      const way = access(provider);
-      if (way === null) continue;
-      connections.set(
-        provider.id,
-        this.#connect(provider, endpoints.get(provider.id) ?? [], way, releases),
-      );
-    }
-    return {
-      connections,
-      releaseConnections: async () =>
-        void (await Promise.all(releases.map((release) => release()))),
-    };
-  }
-
-  #connect(
+  function connect(
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
     way: Access,
@@ -125,18 +88,18 @@ export class ConnectionPools {
     const reach = way.simulatedOrigin === null ? reachOf(provider) : "any";
     const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}|${reach}`;
     const limiter = takeLimiter(
-      this.#limiters,
+      limitersOfProviders,
       provider.id,
       provider.maxConcurrency,
       provider.queue,
       releases,
     );
-    const endpointLimiters = this.#takeEndpointLimiters(provider, endpoints, releases);
-    const authorize = this.#authorize(provider, way, releases);
+    const endpointLimiters = takeEndpointLimiters(provider, endpoints, releases);
+    const authorize = authorizer(provider, way, releases);
     const { timeouts } = provider;
     const connector = (allowsHttp2: boolean) =>
-      guardedConnector(timeouts.connect, reach, this.#resolve, allowsHttp2, this.#findProxy);
-    const { kept, fresh } = this.#pools.take(pool, releases, () => ({
+      guardedConnector(timeouts.connect, reach, resolve, allowsHttp2, findProxy);
+    const { kept, fresh } = pools.take(pool, releases, () => ({
       kept: openPool(target, provider, 1, connector(true)),
       fresh: openPool(target, provider, 0, connector(false)),
     }));
@@ -153,12 +116,12 @@ export class ConnectionPools {
       headers: staticHeaders(provider, way),
       ...(authorize === null ? {} : { authorize }),
       simulated: way.simulatedOrigin !== null,
-      proxied: reach !== "any" && (this.#findProxy?.(new URL(target)) ?? null) !== null,
+      proxied: reach !== "any" && (findProxy?.(new URL(target)) ?? null) !== null,
     };
   }
 
   /** Endpoints have no queue of their own: they use the settings of their provider's row. */
-  #takeEndpointLimiters(
+  function takeEndpointLimiters(
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
     releases: Release[],
@@ -168,26 +131,59 @@ export class ConnectionPools {
       if (maxConcurrency === null) continue;
       limiters.set(
         id,
-        takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue, releases),
+        takeLimiter(limitersOfEndpoints, id, maxConcurrency, provider.queue, releases),
       );
     }
     return limiters;
   }
 
   /** The simulated upstream must not see credentials. */
-  #authorize(provider: ProviderRow, way: Access, releases: Release[]): Authorize | null {
+  function authorizer(provider: ProviderRow, way: Access, releases: Release[]): Authorize | null {
     if (way.makeAuthorize === undefined || way.simulatedOrigin !== null) return null;
     const key = `${provider.id}|${provider.baseUrl}|${provider.timeouts.connect}|${canonicalJson(provider.auth)}`;
-    return this.#authorizers.take(key, releases, way.makeAuthorize);
+    return authorizers.take(key, releases, way.makeAuthorize);
   }
 
-  /** Closes every connection, including those in use. For the end of the process. */
-  async destroy(): Promise<void> {
-    this.#authorizers.clear();
-    await Promise.all(
-      this.#pools.clear().flatMap(({ kept, fresh }) => [kept.destroy(), fresh.destroy()]),
-    );
-  }
+  return {
+    /**
+     * Connections for every provider that `access` can reach. Call `releaseConnections` once, when
+     * they are no longer used.
+     */
+    acquire(
+      table: RoutingTable,
+      access: (provider: ProviderRow) => Access | null,
+    ): {
+      readonly connections: ReadonlyMap<string, Connection>;
+      readonly releaseConnections: () => Promise<void>;
+    } {
+      const connections = new Map<string, Connection>();
+      const releases: Release[] = [];
+      const endpoints = Map.groupBy(
+        Object.values(table.endpoints),
+        (endpoint) => endpoint.provider,
+      );
+      for (const provider of Object.values(table.providers)) {
+        const way = access(provider);
+        if (way === null) continue;
+        connections.set(
+          provider.id,
+          connect(provider, endpoints.get(provider.id) ?? [], way, releases),
+        );
+      }
+      return {
+        connections,
+        releaseConnections: async () =>
+          void (await Promise.all(releases.map((release) => release()))),
+      };
+    },
+    /** Closes every connection, including those in use. For the end of the process. */
+    async destroy(): Promise<void> {
+      authorizers.clear();
+      await Promise.all(
+        pools.clear().flatMap(({ kept, fresh }) => [kept.destroy(), fresh.destroy()]),
+      );
+    },
+  };
 }
 
 /** Connections to one provider. */

@@ -82,44 +82,41 @@ class EitherStop implements StopSource {
   }
 }
 
+export type Revocations = ReturnType<typeof keyRevocations>;
+
 /**
  * Ends the running requests of a revoked key. Exchanged tokens carry the id of their key, so their
  * requests end with it. The expiry of a key ends nothing: it was known when the request was
  * admitted.
+ *
+ * @param runningOf the workspace's setting for running answers; read at the revocation.
  */
-export class Revocations {
+export function keyRevocations(
+  isRevoked: (keyId: string) => boolean,
+  runningOf: (workspace: string) => Stop["running"],
+) {
   /** One per used key that is not revoked; at most as many as the key ring has keys. */
-  readonly #orders = new Map<string, StopOrder>();
-  readonly #isRevoked: (keyId: string) => boolean;
-  readonly #runningOf: (workspace: string) => Stop["running"];
+  const orders = new Map<string, StopOrder>();
 
-  /** @param runningOf the workspace's setting for running answers; read at the revocation. */
-  constructor(
-    isRevoked: (keyId: string) => boolean,
-    runningOf: (workspace: string) => Stop["running"],
-  ) {
-    this.#isRevoked = isRevoked;
-    this.#runningOf = runningOf;
-  }
-
-  /** The order that reports the key's revocation to its requests. */
-  orderOf(keyId: string): StopOrder {
-    const existing = this.#orders.get(keyId);
-    if (existing !== undefined) return existing;
-    const order = new StopOrder();
-    // The key may have been revoked after its check: this request would not be notified.
-    if (this.#isRevoked(keyId)) order.give({ reason: "key_revoked", running: "end" });
-    else this.#orders.set(keyId, order);
-    return order;
-  }
-
-  /** The key was revoked, here or on another replica. */
-  revoked(keyId: string, workspace: string): void {
-    const order = this.#orders.get(keyId);
-    if (order === undefined) return;
-    this.#orders.delete(keyId);
-    order.give({ reason: "key_revoked", running: this.#runningOf(workspace) });
-  }
+  return {
+    /** The order that reports the key's revocation to its requests. */
+    orderOf(keyId: string): StopOrder {
+      const existing = orders.get(keyId);
+      if (existing !== undefined) return existing;
+      const order = new StopOrder();
+      // The key may have been revoked after its check: this request would not be notified.
+      if (isRevoked(keyId)) order.give({ reason: "key_revoked", running: "end" });
+      else orders.set(keyId, order);
+      return order;
+    },
+    /** The key was revoked, here or on another replica. */
+    revoked(keyId: string, workspace: string): void {
+      const order = orders.get(keyId);
+      if (order === undefined) return;
+      orders.delete(keyId);
+      order.give({ reason: "key_revoked", running: runningOf(workspace) });
+    },
+  };
 }
 
 /** Ends a request of this caller when the server stops or the key is revoked. */

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../compile/load.ts";
-import { ConnectionPools } from "../dispatch/connections.ts";
+import { connectionPools } from "../dispatch/connections.ts";
 import { endpointsHealth } from "../http/control/endpoints-health.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
 import { type Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
 import { startProber } from "../dispatch/endpoint-tracker.ts";
-import { StopOrder, Revocations } from "../dispatch/stop-order.ts";
+import { StopOrder, keyRevocations } from "../dispatch/stop-order.ts";
 import { listen, type ListenOptions, type Listening } from "../http/listen.ts";
 import { newRequestId } from "../http/heads.ts";
 import { createApp } from "../http/server.ts";
@@ -125,7 +125,7 @@ async function startParts(
   const mock = await parts.start("the simulated provider", lazyMock, (started) => started.close());
   const pools = await parts.start(
     "connections to providers",
-    () => new ConnectionPools(undefined, findProxy),
+    () => connectionPools(undefined, findProxy),
     (opened) => opened.destroy(),
   );
   const supply = {
@@ -142,7 +142,7 @@ async function startParts(
   if (!built.ok) return built;
   const snapshots = new SnapshotHolder(built.snapshot);
   const table = () => snapshots.current.decider.table;
-  const revocations = new Revocations(
+  const revocations = keyRevocations(
     (keyId) => keys.isRevoked(keyId),
     (workspace) => table().workspaces[workspace]?.onRevoke ?? "end",
   );

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EndpointRow, ProviderRow } from "../../src/canon/table.ts";
-import { ConnectionPools } from "../../src/dispatch/connections.ts";
+import { connectionPools } from "../../src/dispatch/connections.ts";
 import type { EndpointLimiter, Release } from "../../src/dispatch/concurrency-limiter.ts";
 import { endpoint, provider, table } from "../support/table.ts";
 
-const pools = new ConnectionPools();
+const pools = connectionPools();
 afterEach(() => pools.destroy());
 
 const acquire = (rows: Parameters<typeof provider>[1][]) =>
@@ -45,9 +45,9 @@ describe("the gate of a provider", () => {
 });
 
 describe("the gates of a table's endpoints", () => {
-  let own = new ConnectionPools();
+  let own = connectionPools();
   beforeEach(() => {
-    own = new ConnectionPools();
+    own = connectionPools();
   });
   afterEach(() => own.destroy());
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { ConnectionPools } from "../../src/dispatch/connections.ts";
+import { connectionPools } from "../../src/dispatch/connections.ts";
 import { awsKeysFrom } from "../../src/dispatch/credentials/aws-signer.ts";
 import { proxiedFetch, proxyFromEnvironment } from "../../src/dispatch/egress-proxy.ts";
 import { failureOfTransport } from "../../src/dispatch/failures.ts";
@@ -59,7 +59,7 @@ async function call(
   fresh = false,
   isPrivate = true,
 ) {
-  const pools = new ConnectionPools(undefined, proxyFromEnvironment(environment));
+  const pools = connectionPools(undefined, proxyFromEnvironment(environment));
   const { network: _, ...plain } = provider("p", { baseUrl });
   const one = isPrivate ? { ...plain, network: "private" as const } : plain;
   const { connections } = pools.acquire(table({ providers: [one] }), () => ({

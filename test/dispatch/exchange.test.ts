@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import type { Timeouts } from "../../src/canon/table.ts";
-import { ConnectionPools, type Access, type Connection } from "../../src/dispatch/connections.ts";
+import { connectionPools, type Access, type Connection } from "../../src/dispatch/connections.ts";
 import { Exchange, type ExchangeListener } from "../../src/dispatch/exchange.ts";
 import { startSse, startUpstream, until, type Upstream } from "../support/router.ts";
 import { provider, table } from "../support/table.ts";
@@ -10,7 +10,7 @@ import { provider, table } from "../support/table.ts";
  * The deadline for a stream's first output; the others are tested through whole requests
  * (test/http/relay.test.ts).
  */
-const pools = new ConnectionPools();
+const pools = connectionPools();
 afterAll(() => pools.destroy());
 
 const pause = (milliseconds: number): Promise<void> =>

@@ -11,7 +11,7 @@ import { flushCompileCache } from "node:module";
 import { createInterface } from "node:readline";
 
 import { createDecider } from "../../src/decide/decider.ts";
-import { ConnectionPools } from "../../src/dispatch/connections.ts";
+import { connectionPools } from "../../src/dispatch/connections.ts";
 import { SnapshotHolder } from "../../src/http/snapshot.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
@@ -53,7 +53,7 @@ async function openStore(): Promise<Store> {
 
 async function serve(): Promise<string> {
   const store = await openStore();
-  const pools = new ConnectionPools();
+  const pools = connectionPools();
   const rows = table({
     providers: [provider("p", { baseUrl: `${upstream}/v1` })],
     endpoints: [endpoint("a", { provider: "p" })],

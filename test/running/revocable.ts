@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { StopOrder, Revocations } from "../../src/dispatch/stop-order.ts";
+import { StopOrder, keyRevocations } from "../../src/dispatch/stop-order.ts";
 import { errorOf, startRouter, type Router } from "../support/router.ts";
 import { identity } from "../support/table.ts";
 
@@ -9,7 +9,7 @@ export async function revocable(
   running: "end" | "finish",
 ): Promise<{ readonly router: Router; readonly revoke: () => void }> {
   let isRevoked = false;
-  const revocations = new Revocations(
+  const revocations = keyRevocations(
     () => isRevoked,
     () => running,
   );

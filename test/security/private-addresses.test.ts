@@ -3,7 +3,7 @@ import { createServer, type Server, type AddressInfo, type LookupFunction } from
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { ProviderRow } from "../../src/canon/table.ts";
 import { guardedConnector, guardedLookup, type Reach } from "../../src/dispatch/provider-client.ts";
-import { ConnectionPools, type Connection } from "../../src/dispatch/connections.ts";
+import { connectionPools, type Connection } from "../../src/dispatch/connections.ts";
 import { Exchange } from "../../src/dispatch/exchange.ts";
 import { EndpointTracker, startProber } from "../../src/dispatch/endpoint-tracker.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
@@ -94,7 +94,7 @@ function call(connection: Connection): Promise<string> {
 }
 
 function connectionTo(row: Partial<ProviderRow>, resolve?: LookupFunction): Connection {
-  const pools = new ConnectionPools(resolve);
+  const pools = connectionPools(resolve);
   closers.push(() => pools.destroy());
   // `network` as the row says it, whatever the table of tests would make of its address.
   const { network: _, ...plain } = provider("p", row);

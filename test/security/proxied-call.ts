@@ -1,4 +1,4 @@
-import { ConnectionPools } from "../../src/dispatch/connections.ts";
+import { connectionPools } from "../../src/dispatch/connections.ts";
 import { provider, table } from "../support/table.ts";
 
 /**
@@ -6,7 +6,7 @@ import { provider, table } from "../support/table.ts";
  * proxy in its environment.
  */
 const [url = ""] = process.argv.slice(2);
-const pools = new ConnectionPools();
+const pools = connectionPools();
 const { connections } = pools.acquire(
   table({ providers: [provider("p", { baseUrl: url })] }),
   () => ({

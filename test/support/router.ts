@@ -5,7 +5,7 @@ import type { PolicySet } from "../../src/canon/policy.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import type { FindProxy } from "../../src/dispatch/egress-proxy.ts";
-import { ConnectionPools } from "../../src/dispatch/connections.ts";
+import { connectionPools } from "../../src/dispatch/connections.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
 import type { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import { SnapshotHolder } from "../../src/http/snapshot.ts";
@@ -100,7 +100,7 @@ export interface RouterOptions {
 export async function startRouter(options: RouterOptions): Promise<Router> {
   const decisions: DecisionRecord[] = [];
   const outcomes: OutcomeRecord[] = [];
-  const pools = new ConnectionPools(undefined, options.findProxy);
+  const pools = connectionPools(undefined, options.findProxy);
   const { connections, releaseConnections: release } = pools.acquire(options.table, ({ id }) =>
     options.disabled?.includes(id) === true
       ? null

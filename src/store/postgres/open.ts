@@ -1,7 +1,7 @@
 import type { Store } from "../port.ts";
 import { issuersOver, sessionsOver, summaryOver } from "../common-tables.ts";
 import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits, EvidenceQueue } from "../evidence-queue.ts";
-import { EvidenceWriter, ProcessLease } from "./evidence/writer.ts";
+import { evidenceWriter, processLease } from "./evidence/writer.ts";
 import {
   deleteThrough,
   forgetEnded,
@@ -50,11 +50,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   const feed = keyFeed(link);
   const sealer = new EvidenceSealer(link, await readLogHead(link).catch(() => null));
-  const lease = new ProcessLease(link);
+  const lease = processLease(link);
   // A process that has written nothing changes nothing: no counts, no requests of dead processes.
   const folder = rollUpFolder(link, sealer, () => lease.id !== null);
   const limits = { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence };
-  const writer = new EvidenceWriter(link, lease, sealer, limits.maxWait);
+  const writer = evidenceWriter(link, lease, sealer, limits.maxWait);
   // A failure from before the server came back is out of date.
   let failedSinceRestored = false;
   const queue = new EvidenceQueue(async (records) => {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { GENESIS } from "../../evidence/chain.ts";
 import type { SchemaVersions } from "../schema-version.ts";
-import { Connection } from "./connection.ts";
+import { storeConnection } from "./connection.ts";
 import { BATCHES, batchTable } from "./evidence-table.ts";
 import { decompressedRecords } from "../batch/batch-lines.ts";
 import { convertedBatch, formerRows } from "../batch/former-batch.ts";
@@ -228,7 +228,7 @@ INSERT INTO evidence_requests (position, request_id, process, workspace)
 /** Brings batches of version 15 into the form of version 16; positions and hashes stay. */
 function convertBatches(database: DatabaseSync) {
   database.exec(REPLACE);
-  const batches = batchTable(new Connection(database));
+  const batches = batchTable(storeConnection(database));
   const end = database.prepare("DELETE FROM evidence_requests WHERE request_id = ?");
   const begin = database.prepare(
     "INSERT INTO evidence_requests (position, request_id, process, workspace) VALUES (?, ?, ?, ?)",

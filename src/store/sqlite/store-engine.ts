@@ -16,7 +16,7 @@ import {
   rollUpTable,
   type RollUpTable,
 } from "./tables.ts";
-import { Connection, type Statements } from "./connection.ts";
+import { storeConnection, type Statements } from "./connection.ts";
 import { type StoreWatch, describeFault } from "./store-watch.ts";
 
 /** Given to the worker thread when it starts. */
@@ -90,7 +90,7 @@ export class StoreEngine {
     post: (message: FromWorker) => void,
     watch: StoreWatch | null = null,
   ) {
-    const connection = new Connection(database);
+    const connection = storeConnection(database);
     this.#database = database;
     this.#post = post;
     this.#watch = watch;

@@ -5,7 +5,7 @@ import type { AwsSigning, ProviderRow } from "../../../src/canon/table.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
 import type { ExchangePlan } from "../../../src/dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayOutcome } from "../../../src/dispatch/attempt.ts";
-import { ConnectionPools, type Access, type Authorize } from "../../../src/dispatch/connections.ts";
+import { connectionPools, type Access, type Authorize } from "../../../src/dispatch/connections.ts";
 import { createAuthorize } from "../../../src/dispatch/credentials/authorize.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
 import { relayPlan } from "../../../src/dispatch/relay-plan.ts";
@@ -13,7 +13,7 @@ import { startUpstream, until, type Upstream } from "../../support/router.ts";
 import { endpoint, provider, shape, table } from "../../support/table.ts";
 import { startTokenServer } from "./token-server.ts";
 
-const pools = new ConnectionPools();
+const pools = connectionPools();
 afterEach(() => pools.destroy());
 
 const ENVIRONMENT = {

@@ -38,59 +38,40 @@ interface SentBatch {
   readonly records: readonly NewRecord[];
 }
 
-/** Writes batches of this process. They become a part of the log later. */
-export class EvidenceWriter {
-  readonly #link: PostgresLink;
-  readonly #lease: ProcessLease;
-  readonly #sealer: EvidenceSealer;
-  readonly #maxWait: number;
-  #fault: EvidenceFault | null = null;
+export type EvidenceWriter = ReturnType<typeof evidenceWriter>;
+
+/**
+ * Writes batches of this process. They become a part of the log later.
+ *
+ * @param maxWait how long a lost batch is tried again, milliseconds: while answers wait
+ */
+export function evidenceWriter(
+  link: PostgresLink,
+  lease: ProcessLease,
+  sealer: EvidenceSealer,
+  maxWait: number,
+) {
+  let found: EvidenceFault | null = null;
   /** Of the newest batch that is written. */
-  #number = 0;
-  #unsure: SentBatch | null = null;
-  #before: Promise<unknown> = Promise.resolve();
-
-  /** @param maxWait how long a lost batch is tried again, milliseconds: while answers wait */
-  constructor(link: PostgresLink, lease: ProcessLease, sealer: EvidenceSealer, maxWait: number) {
-    this.#link = link;
-    this.#lease = lease;
-    this.#sealer = sealer;
-    this.#maxWait = maxWait;
-  }
-
-  /** Number of the newest batch that is written. */
-  get number(): number {
-    return this.#number;
-  }
-
-  /** Why nothing is written: durable records are missing, as after a lagging failover. */
-  get fault(): EvidenceFault | null {
-    return this.#fault;
-  }
+  let newest = 0;
+  let pending: SentBatch | null = null;
+  let previous: Promise<unknown> = Promise.resolve();
 
   /** Sets {@link fault} by comparing what is durable. @throws {StoreUnavailableError} */
-  async compare(): Promise<void> {
-    let { cause }: { cause: EvidenceFault["cause"] | null } = await this.#sealer.readHead();
-    const own = this.#number;
-    if (cause === null && own > 0) {
-      const row = (await this.#link.query(HAS_OWN, [this.#lease.id, this.#lease.token, own]))[0];
+  async function compare(): Promise<void> {
+    let { cause }: { cause: EvidenceFault["cause"] | null } = await sealer.readHead();
+    const written = newest;
+    if (cause === null && written > 0) {
+      const row = (await link.query(HAS_OWN, [lease.id, lease.token, written]))[0];
       if (row?.present !== true) cause = "log_behind";
     }
-    this.#fault = cause === null ? null : { cause, file: null };
+    found = cause === null ? null : { cause, file: null };
   }
 
-  /** Resolves when it is on disk. @throws {StoreUnavailableError} if unknown: hand it over again */
-  append(records: readonly NewRecord[]): Promise<Appended> {
-    // One after the other: the numbers of a process's batches rise.
-    const appended = this.#before.then(() => this.#append(records));
-    this.#before = appended.catch(() => undefined);
-    return appended;
-  }
-
-  async #append(records: readonly NewRecord[]): Promise<Appended> {
-    const deadline = performance.now() + this.#maxWait;
+  async function appendNext(records: readonly NewRecord[]): Promise<Appended> {
+    const deadline = performance.now() + maxWait;
     // Its records are among these, unless the queue has dropped them since.
-    const written = new Set(await this.#writeUnsure(deadline));
+    const written = new Set(await writeUnsure(deadline));
     const seen = new Set<string>();
     const refused = new Set<NewRecord>();
     const added: NewRecord[] = [];
@@ -101,29 +82,27 @@ export class EvidenceWriter {
       seen.add(key);
     }
     for (let start = 0; start < added.length; start += LARGEST_STATEMENT)
-      await this.#write(added.slice(start, start + LARGEST_STATEMENT), refused, deadline);
+      await write(added.slice(start, start + LARGEST_STATEMENT), refused, deadline);
     const duplicates = records.flatMap((record, position) =>
       record.kind === "decision" && refused.has(record) ? [position] : [],
     );
     const lost = refused.size - duplicates.length;
-    return { duplicates, lost, head: this.#sealer.head ?? GENESIS };
+    return { duplicates, lost, head: sealer.head ?? GENESIS };
   }
 
   /** Writes an unsure batch again. @returns the keys of its records, unless it was refused */
-  async #writeUnsure(deadline: number): Promise<readonly string[]> {
-    const unsure = this.#unsure;
-    if (unsure === null || !(await this.#retrying(deadline, () => this.#send(unsure)))) return [];
+  async function writeUnsure(deadline: number): Promise<readonly string[]> {
+    const unsure = pending;
+    if (unsure === null || !(await retrying(deadline, () => send(unsure)))) return [];
     return unsure.records.map(keyOf);
   }
 
   /** @param refused gets decisions with a known id, and outcomes of requests that do not run */
-  async #write(records: readonly NewRecord[], refused: Set<NewRecord>, deadline: number) {
+  async function write(records: readonly NewRecord[], refused: Set<NewRecord>, deadline: number) {
     for (let left = records; left.length > 0;) {
-      const batch = { number: this.#number + 1, records: left };
-      if (await this.#retrying(deadline, () => this.#send(batch))) return;
-      const rows = await this.#retrying(deadline, () =>
-        this.#link.query(FIND_REFUSED, idsOf(batch.records)),
-      );
+      const batch = { number: newest + 1, records: left };
+      if (await retrying(deadline, () => send(batch))) return;
+      const rows = await retrying(deadline, () => link.query(FIND_REFUSED, idsOf(batch.records)));
       // It was there a moment ago, so that nothing is known.
       if (rows.length === 0)
         throw new StoreUnavailableError("requests ended meanwhile", { done: "no" });
@@ -134,23 +113,23 @@ export class EvidenceWriter {
   }
 
   /** Whether the batch is written; false where it was refused. */
-  async #send(batch: SentBatch): Promise<boolean> {
+  async function send(batch: SentBatch): Promise<boolean> {
     const [decided, ended] = idsOf(batch.records);
     const workspaces = textArray(
       batch.records.flatMap((one) => (one.kind === "decision" ? [one.workspace] : [])),
     );
-    const wasUnsure = this.#unsure !== null;
+    const wasUnsure = pending !== null;
     try {
-      const process = await this.#lease.take();
-      this.#unsure = batch;
-      const values = [process, this.#lease.token, batch.number, decided, workspaces, ended];
-      const [row] = await this.#link.query(APPEND, [...values, encodeWritten(batch.records)]);
+      const process = await lease.take();
+      pending = batch;
+      const values = [process, lease.token, batch.number, decided, workspaces, ended];
+      const [row] = await link.query(APPEND, [...values, encodeWritten(batch.records)]);
       if (row?.state !== "written") {
-        await this.compare();
+        await compare();
         throw new StoreUnavailableError(DIVERGED, { done: "no" });
       }
-      this.#number = batch.number;
-      this.#unsure = null;
+      newest = batch.number;
+      pending = null;
       return true;
     } catch (error) {
       const isRefused = error instanceof StatementFailure && error.code === REFUSED;
@@ -159,7 +138,7 @@ export class EvidenceWriter {
         isRefused ||
         (!wasUnsure && error instanceof StoreUnavailableError && error.done === "no")
       ) {
-        this.#unsure = null;
+        pending = null;
       }
       if (isRefused) return false;
       throw error;
@@ -167,7 +146,10 @@ export class EvidenceWriter {
   }
 
   /** Tries again after a lost connection, or a rollback in favour of another statement. */
-  async #retrying<Result>(deadline: number, attempt: () => Promise<Result>): Promise<Result> {
+  async function retrying<Result>(
+    deadline: number,
+    attempt: () => Promise<Result>,
+  ): Promise<Result> {
     for (;;) {
       try {
         return await attempt();
@@ -176,10 +158,29 @@ export class EvidenceWriter {
         const isPassing =
           error instanceof StatementFailure && (error.away || TRY_AGAIN.includes(error.code ?? ""));
         if (!isPassing || left <= 0) throw error;
-        await this.#link.whenAvailable(left);
+        await link.whenAvailable(left);
       }
     }
   }
+
+  return {
+    /** Number of the newest batch that is written. */
+    get number(): number {
+      return newest;
+    },
+    /** Why nothing is written: durable records are missing, as after a lagging failover. */
+    get fault(): EvidenceFault | null {
+      return found;
+    },
+    compare,
+    /** Resolves when it is on disk. @throws {StoreUnavailableError} if unknown: hand it over again */
+    append(records: readonly NewRecord[]): Promise<Appended> {
+      // One after the other: the numbers of a process's batches rise.
+      const appended = previous.then(() => appendNext(records));
+      previous = appended.catch(() => undefined);
+      return appended;
+    },
+  };
 }
 
 const keyOf = ({ kind, requestId }: NewRecord) => `${kind} ${requestId}`;
@@ -194,7 +195,7 @@ function idsOf(records: readonly NewRecord[]): readonly [decided: string, ended:
 const START = `
 INSERT INTO signalbox.evidence_processes (token, started_at, seen_at)
 VALUES ($1, signalbox.now_ms(), signalbox.now_ms()) RETURNING id`;
-// A process that was taken for dead may have written since: its requests are swept again.
+// A process that was processId for dead may have written since: its requests are swept again.
 const RENEW = `
 UPDATE signalbox.evidence_processes SET seen_at = signalbox.now_ms(), swept = false, number = greatest(number, $3)
 WHERE id = $1 AND token = $2`;
@@ -203,38 +204,35 @@ UPDATE signalbox.evidence_processes SET seen_at = signalbox.now_ms(), ended_at =
   number = greatest(number, $3)
 WHERE id = $1 AND token = $2`;
 
+export type ProcessLease = ReturnType<typeof processLease>;
+
 /**
  * The row by which other replicas distinguish a decision that is still being answered from one
  * whose process died. Taken with the first decision, so that a command that only reads leaves no
  * trace.
  */
-export class ProcessLease {
-  readonly token = randomUUID();
-  readonly #link: PostgresLink;
-  #id: number | null = null;
+export function processLease(link: PostgresLink) {
+  const token = randomUUID();
+  let processId: number | null = null;
 
-  constructor(link: PostgresLink) {
-    this.#link = link;
-  }
-
-  /** This process's number; `null` while it has none. */
-  get id(): number | null {
-    return this.#id;
-  }
-
-  /** This process's number, which it gets now where it had none. Not called twice at a time. */
-  async take(): Promise<number> {
-    this.#id ??= readNumber((await this.#link.query(START, [this.token]))[0], "id");
-    return this.#id;
-  }
-
-  /** @param number of the newest batch that this process knows as written */
-  async renew(number: number): Promise<void> {
-    if (this.#id !== null) await this.#link.query(RENEW, [this.#id, this.token, number]);
-  }
-
-  /** @param number likewise */
-  async end(number: number): Promise<void> {
-    if (this.#id !== null) await this.#link.query(END, [this.#id, this.token, number]);
-  }
+  return {
+    token,
+    /** This process's number; `null` while it has none. */
+    get id(): number | null {
+      return processId;
+    },
+    /** This process's number, which it gets now where it had none. Not called twice at a time. */
+    async take(): Promise<number> {
+      processId ??= readNumber((await link.query(START, [token]))[0], "id");
+      return processId;
+    },
+    /** @param number of the newest batch that this process knows as written */
+    async renew(number: number): Promise<void> {
+      if (processId !== null) await link.query(RENEW, [processId, token, number]);
+    },
+    /** @param number likewise */
+    async end(number: number): Promise<void> {
+      if (processId !== null) await link.query(END, [processId, token, number]);
+    },
+  };
 }
