@@ -204,7 +204,7 @@ UPDATE signalbox.evidence_processes SET seen_at = signalbox.now_ms(), ended_at =
   number = greatest(number, $3)
 WHERE id = $1 AND token = $2`;
 
-export type ProcessLease = ReturnType<typeof processLease>;
+type ProcessLease = ReturnType<typeof processLease>;
 
 /**
  * The row by which other replicas distinguish a decision that is still being answered from one
