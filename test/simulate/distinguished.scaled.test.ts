@@ -221,6 +221,23 @@ describe("workspaces and routes that look alike", () => {
     expect(changed).toBeGreaterThan(0);
   });
 
+  it("are distinguished by a policy that reads the tier", async () => {
+    const same = {
+      ...rows,
+      workspaces: [
+        workspace("w", { routes: ["r"] }),
+        workspace("v", { routes: ["r"] }, { tier: "regulated" }),
+      ],
+    };
+    const base = await sideOf(tableWith(same));
+    const head = await sideOf(tableWith(same), [
+      gate("tiered", 'pass.is_so if input.workspace.tier == "regulated"'),
+    ]);
+    const { found, expected, changed } = await decideBothWays(base, head, few);
+    expect(found).toEqual(expected);
+    expect(changed).toBeGreaterThan(0);
+  });
+
   it("are distinguished by whether an endpoint of another name is the same model at the same provider", async () => {
     const before = {
       routes: [route("r", "a", []), route("t", "b", [])],
