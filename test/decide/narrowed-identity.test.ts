@@ -14,7 +14,7 @@ import type { ExchangeGrant } from "../../src/canon/credentials/service-key.ts";
 import { MODEL_OPERATION_OF, OPERATIONS } from "../../src/canon/operation.ts";
 import { SCOPES, type Identity } from "../../src/canon/identity.ts";
 import { createDecider } from "../../src/decide/decider.ts";
-import { usableRoutes } from "../../src/http/control/usable-routes.ts";
+import { usableRoutes } from "../../src/http/control/catalogue-handlers.ts";
 import { fakePolicies, identity, model, route, shape, table, workspace } from "../support/table.ts";
 
 const ROUTES = ["r", "s", "t", "hidden"];

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { connectionPools } from "../../src/dispatch/connections.ts";
-import { awsKeysFrom } from "../../src/dispatch/credentials/aws-signer.ts";
+import { awsKeysFrom } from "../../src/dispatch/credentials/authorize.ts";
 import { proxiedFetch, proxyFromEnvironment } from "../../src/dispatch/egress-proxy.ts";
 import { failureOfTransport } from "../../src/dispatch/failures.ts";
 import { jsonFetcher } from "../../src/dispatch/fetch-json.ts";

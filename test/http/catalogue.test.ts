@@ -20,7 +20,7 @@ import {
   usableRoute,
   usableRoutes,
   type UsableRoute,
-} from "../../src/http/control/usable-routes.ts";
+} from "../../src/http/control/catalogue-handlers.ts";
 import { startRouter, type Router } from "../support/router.ts";
 import {
   endpoint,

@@ -7,8 +7,8 @@ import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { serverUrl } from "../../src/cli/terminal/call-server.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";
 import type { AwsSigning, GoogleOauth } from "../../src/canon/table.ts";
-import { awsKeysFrom } from "../../src/dispatch/credentials/aws-signer.ts";
-import { googleHeadersFrom } from "../../src/dispatch/credentials/google-headers.ts";
+import { awsKeysFrom } from "../../src/dispatch/credentials/authorize.ts";
+import { googleHeadersFrom } from "../../src/dispatch/credentials/authorize.ts";
 import { startRaw, type RawServer } from "./raw.ts";
 
 /** Credentials are sent where the operator said, and not after a redirect. */

@@ -11,7 +11,7 @@ import { VERSIONS as POSTGRES_VERSIONS } from "../../src/store/postgres/migrate.
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { VERSIONS } from "../../src/store/sqlite/migrations.ts";
+import { VERSIONS } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { groupingOf } from "../governance/agreement.ts";
 import { fault } from "./conformance-log.ts";

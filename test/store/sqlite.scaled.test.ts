@@ -19,7 +19,7 @@ import { summarise } from "../../src/governance/summarise.ts";
 import { StoreUnavailableError } from "../../src/canon/error.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 import { IN_MEMORY, openDatabase } from "../../src/store/sqlite/database.ts";
-import { VERSIONS } from "../../src/store/sqlite/migrations.ts";
+import { VERSIONS } from "../../src/store/sqlite/database.ts";
 import { newestVersion } from "../../src/store/schema-version.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";

@@ -5,29 +5,28 @@ import { allSources } from "../../compile/load.ts";
 import { EvidenceFileError } from "../../simulate/evidence/evidence-tally.ts";
 import { compiledSides } from "../../simulate/side-contents.ts";
 import { runSimulation } from "../../simulate/run-simulation.ts";
-import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
-import type { SimulationReport, SettingChange } from "../../simulate/report/report.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import type { Progress, RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
+import type { SettingChange, SimulationReport } from "../../simulate/report/report.ts";
+import { CommandError, type CommandIo, EXIT } from "../terminal/command-io.ts";
 import { usableCache } from "../terminal/configuration.ts";
 import { stopRequested } from "../terminal/process.ts";
-import { printable } from "../terminal/printing.ts";
+import { numberText, printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { runCommand } from "../terminal/command-line.ts";
 import {
-  heldAssertions,
   checkPromotions,
   compileSide,
+  heldAssertions,
   openTrees,
   overlaysOf,
+  shownIn,
   type SideFailure,
   type SideTree,
-  shownIn,
 } from "./sides.ts";
 import { SIMULATE_EXIT, verdictOf } from "./exit-code.ts";
 import { simulateHelp } from "./help.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
-import { progressLine } from "./progress-line.ts";
 import { enforcedDigests } from "./served-policies.ts";
 import { posix } from "node:path";
 import type { OfSides } from "../../simulate/sample-request.ts";
@@ -207,4 +206,37 @@ async function overlayDigests(
     return [name, textDigest(typeof text === "string" ? text : text.unread)];
   });
   return new Map(await Promise.all(texts));
+}
+
+/** Milliseconds between two looks of the line. */
+const INTERVAL = 200;
+const CLEAR = "\r\u001b[2K";
+
+/** One line of a terminal that is written over. @param clock milliseconds from any moment on. */
+export function progressLine(
+  io: CommandIo,
+  quiet: boolean,
+  clock: () => number = () => performance.now(),
+) {
+  const isHidden = quiet || io.stderrTerminal !== true;
+  let shownAt = -Infinity;
+  let isShown = false;
+  return {
+    show: (progress: Progress) => {
+      const now = clock();
+      if (isHidden || now - shownAt < INTERVAL) return;
+      shownAt = now;
+      isShown = true;
+      io.stderr(`${CLEAR}${describe(progress)}`);
+    },
+    /** Takes the line away; may be called without one. */
+    clear: () => {
+      if (isShown) io.stderr(CLEAR);
+      isShown = false;
+    },
+  };
+}
+
+function describe({ done, of }: Progress) {
+  return `Deciding requests: ${numberText(done)} of ${numberText(of)} pairs of workspace and route, by operation`;
 }

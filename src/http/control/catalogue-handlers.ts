@@ -1,12 +1,24 @@
 import { TEXT } from "../../canon/json/schema.ts";
-import { serviceError, type Denial } from "../../canon/error.ts";
+import { type Denial, serviceError } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { modelInfo } from "../../dialects/anthropic-messages/dialect.ts";
-import { listedRoute, listedRoutes, type ListedRoute } from "./usable-routes.ts";
 import { callerBudget } from "../admission.ts";
-import { RefusalError, badRequest, orRefuse } from "../refusal.ts";
-import { type ControlAnswer, type ControlCall, type ControlHandler } from "./control-call.ts";
+import { badRequest, orRefuse, RefusalError } from "../refusal.ts";
+import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { callerOf, readCount } from "./query.ts";
+import type { BudgetStep } from "../../canon/limits.ts";
+import { allowsOperation, allowsRoute } from "../../canon/credentials/narrowing.ts";
+import type { Candidate } from "../../canon/decision.ts";
+import { type Capability, CAPABILITY_NAMES, type Feature } from "../../canon/capability.ts";
+import type { Identity } from "../../canon/identity.ts";
+import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
+import type { PolicySet } from "../../canon/policy.ts";
+import { ALWAYS_USED, type ProviderPreferences, type RequestShape } from "../../canon/request.ts";
+import type { ModelRow, RouteRow, RoutingTable } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import { decide } from "../../decide/decide.ts";
+import type { Decider } from "../../decide/decider.ts";
+import { remember } from "../../canon/remember.ts";
 
 /** Stages of life that Anthropic's models have; routes have the first only. */
 const LIFECYCLES = ["active", "deprecated", "retired"] as const;
@@ -196,4 +208,292 @@ function denialFacts({ policy, revision, mode, constraint, reason }: Denial): Js
     failed_constraint: constraint,
     reason_code: reason,
   };
+}
+
+/** A route as one workspace may use it. */
+export interface UsableRoute {
+  readonly route: RouteRow;
+  /**
+   * Of the operations served, those that the workspace's requests get through with; at least one.
+   */
+  readonly operations: readonly Operation[];
+  /** Capabilities that requests may need, in the order of `canon/capability.ts`. */
+  readonly capabilities: readonly Capability[];
+  /** Where requests go, in the order of trying; none where every request is denied. */
+  readonly candidates: readonly Candidate[];
+  /** Tokens; the least of all endpoints, `null` where one does not declare it. */
+  readonly contextWindow: number | null;
+  /** Tokens; the same. */
+  readonly maxOutputTokens: number | null;
+  /** Vector lengths that may be requested. Ascending. */
+  readonly dimensions: readonly number[];
+  /** Whether a request of the operation that needs and uses these would be routed. */
+  readonly serves: (
+    operation: Operation,
+    needs: readonly Capability[],
+    features: readonly Feature[],
+  ) => boolean;
+}
+
+/**
+ * Routes that the key's workspace may use, sorted by id. Each route is tried with the decision
+ * itself, so that the catalogue and calls agree: endpoints that are not approved do not count, and
+ * a route that is denied because of one is not listed. Policies are not evaluated here ({@link
+ * listedRoutes} evaluates them for a plain request).
+ *
+ * @param served operations that this server has an endpoint for.
+ */
+export function usableRoutes(
+  table: RoutingTable,
+  identity: Identity,
+  served: readonly Operation[],
+): readonly UsableRoute[] {
+  const workspace = workspaceOf(table, identity);
+  if (workspace === undefined) return [];
+  const lists = remember(LISTS, table, () => new Map());
+  const { routes = null, operations = null } = identity.narrowed ?? {};
+  const key = JSON.stringify([workspace.id, served, routes, operations]);
+  return remember(lists, key, () => {
+    if (lists.size >= MAXIMUM_LISTS) lists.clear();
+    return workspace.approve.routes
+      .toSorted()
+      .flatMap((id) => usableRoute(table, identity, served, id) ?? []);
+  });
+}
+
+/** Workspaces, and the kinds of tokens that they give out. */
+const MAXIMUM_LISTS = 1_000;
+
+/**
+ * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which no other
+ * request is served. They go with the table.
+ */
+const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
+
+/** A route of the workspace, with the result of a plain request to it. */
+export interface ListedRoute extends UsableRoute {
+  /**
+   * Why a plain request of the key is denied, for each of its operations; `null` where one gets
+   * through.
+   */
+  readonly denial: Denial | null;
+}
+
+/**
+ * Every route that the workspace approves, sorted by id, with the present result of a plain request
+ * of this key: one without tools, images or preferences. Policies are evaluated, so the answer
+ * depends on the key's environment, workload and labels, and on the time and the budget where a
+ * policy reads them.
+ */
+export function listedRoutes(
+  decider: Decider,
+  identity: Identity,
+  served: readonly Operation[],
+  budget: BudgetStep | undefined,
+): readonly ListedRoute[] {
+  const { table } = decider;
+  const usable = new Map(usableRoutes(table, identity, served).map((one) => [one.route.id, one]));
+  const approved = workspaceOf(table, identity)?.approve.routes ?? [];
+  return approved.toSorted().flatMap((id) => {
+    const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
+    if (route === undefined || !allowsRoute(identity, id)) return [];
+    const known = usable.get(id) ?? { ...UNUSABLE, route };
+    return withDenial(decider, identity, served, known, budget) ?? [];
+  });
+}
+
+/** The same of one route; `null` where the workspace may not use it with any request. */
+export function listedRoute(
+  decider: Decider,
+  identity: Identity,
+  served: readonly Operation[],
+  id: string,
+  budget: BudgetStep | undefined,
+): ListedRoute | null {
+  const known = usableRoute(decider.table, identity, served, id);
+  return known === null ? null : withDenial(decider, identity, served, known, budget);
+}
+
+/**
+ * `null` where the caller may do none of the work that the route does: to it, the route is not
+ * there.
+ */
+function withDenial(
+  decider: Decider,
+  identity: Identity,
+  served: readonly Operation[],
+  usable: UsableRoute,
+  budget: BudgetStep | undefined,
+): ListedRoute | null {
+  const { route, dimensions } = usable;
+  let denial: Denial | null = null;
+  for (const operation of served) {
+    if (
+      !route.operations.includes(MODEL_OPERATION_OF[operation]) ||
+      !allowsOperation(identity, operation)
+    )
+      continue;
+    const shape = shapeOf(operation, {
+      dimensions: operation === "embeddings" ? (dimensions[0] ?? null) : null,
+    });
+    const question = { model: route.id, shape, preferences: null, budget };
+    const decision = decider.decideRequest(identity, question);
+    if (decision.outcome === "route") return { ...usable, denial: null };
+    denial ??= decision.denial;
+  }
+  return denial === null ? null : { ...usable, denial };
+}
+
+/** Of a route whose every request is denied by the table's approvals. */
+const UNUSABLE: Omit<UsableRoute, "route"> = {
+  operations: [],
+  capabilities: [],
+  candidates: [],
+  contextWindow: null,
+  maxOutputTokens: null,
+  dimensions: [],
+  serves: () => false,
+};
+
+/**
+ * One of them; `null` where there is no such route, or none that the workspace may use: a
+ * difference would reveal which routes exist.
+ */
+export function usableRoute(
+  table: RoutingTable,
+  identity: Identity,
+  served: readonly Operation[],
+  id: string,
+): UsableRoute | null {
+  const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
+  if (route === undefined) return null;
+  for (const preferences of REFERENCE_PREFERENCES) {
+    const planOf = questioner(table, identity, route, preferences);
+    const usable = usableWith(planOf, table, route, served);
+    if (usable !== null) return usable;
+  }
+  return null;
+}
+
+/**
+ * Preferences of a plain request. Where it is denied because all providers may train on requests,
+ * the route can still be used by callers that allow that.
+ */
+const REFERENCE_PREFERENCES: readonly (ProviderPreferences | null)[] = [
+  null,
+  { data_collection: "allow" },
+];
+
+function workspaceOf(table: RoutingTable, { workspace }: Identity) {
+  return Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
+}
+
+const NO_POLICIES: PolicySet = {
+  id: "",
+  policies: [],
+  readsTime: false,
+  readsBudget: false,
+  zones: [],
+  evaluate: () => ({ verdicts: [], obligations: [] }),
+};
+
+type RequestedShape = Partial<Pick<RequestShape, "needs" | "features" | "dimensions">>;
+
+/** Gives the plan of a request of the operation; empty where the request is denied. */
+type PlanOf = (operation: Operation, requested?: RequestedShape) => readonly Candidate[];
+
+/** The preferences of a request without any. */
+function shapeOf(
+  operation: Operation,
+  { needs = [], features = [], dimensions = null }: RequestedShape,
+): RequestShape {
+  return {
+    operation,
+    needs: needs.toSorted(),
+    features: [...features, ...(ALWAYS_USED[operation] ?? [])].toSorted(),
+    stream: false,
+    context: "unspecified",
+    maxOutput: "unspecified",
+    reasoningEffort: "unspecified",
+    signatureFamilies: [],
+    dimensions,
+  };
+}
+
+/** Decides about hypothetical requests. */
+function questioner(
+  table: RoutingTable,
+  identity: Identity,
+  route: RouteRow,
+  preferences: ProviderPreferences | null,
+): PlanOf {
+  return (operation, requested = {}) => {
+    const question = { model: route.id, shape: shapeOf(operation, requested), preferences };
+    const decision = decide(table, NO_POLICIES, identity, question, 0);
+    return decision.outcome === "route" ? decision.plan : [];
+  };
+}
+
+function usableWith(
+  planOf: PlanOf,
+  table: RoutingTable,
+  route: RouteRow,
+  served: readonly Operation[],
+): UsableRoute | null {
+  const offered = served.filter((operation) =>
+    route.operations.includes(MODEL_OPERATION_OF[operation]),
+  );
+  const candidates = routeCandidates(table, route);
+  const lengths = table.models[candidates[0]?.endpoint.model ?? ""]?.dimensions ?? [];
+  const dimensions = offered.includes("embeddings")
+    ? lengths.filter((length) => planOf("embeddings", { dimensions: length }).length > 0)
+    : [];
+  const planWith: PlanOf = (operation, requested = {}) =>
+    planOf(
+      operation,
+      operation === "embeddings" ? { ...requested, dimensions: dimensions[0] ?? null } : requested,
+    );
+  const plans = new Map(offered.map((operation) => [operation, planWith(operation)]));
+  const operations = offered.filter((operation) => plans.get(operation)?.length !== 0);
+  const planned = new Set([...plans.values()].flat().map(({ endpoint }) => endpoint.id));
+  const [first, ...rest] = candidates.filter(({ endpoint }) => planned.has(endpoint.id));
+  if (first === undefined) return null;
+  const models = [first, ...rest].flatMap(({ endpoint }) => table.models[endpoint.model] ?? []);
+  const answers = new Map<string, boolean>();
+  const serves: UsableRoute["serves"] = (operation, needs, features) => {
+    if (!operations.includes(operation)) return false;
+    const key = [operation, needs, features].join("|");
+    return remember(answers, key, () => planWith(operation, { needs, features }).length > 0);
+  };
+  return {
+    route,
+    operations,
+    capabilities: CAPABILITY_NAMES.filter((capability) =>
+      kindsOf(operations).some((kind) => serves(kind, [capability], [])),
+    ),
+    candidates: [first, ...rest],
+    contextWindow: smallest(models, (model) => model.contextWindow),
+    maxOutputTokens: smallest(models, (model) => model.maxOutputTokens),
+    dimensions,
+    serves,
+  };
+}
+
+/**
+ * One operation for each kind of work: a model's capabilities do not depend on the request's
+ * protocol.
+ */
+function kindsOf(operations: readonly Operation[]): readonly Operation[] {
+  const kinds = new Map(
+    operations.toReversed().map((operation) => [MODEL_OPERATION_OF[operation], operation]),
+  );
+  return [...kinds.values()];
+}
+
+function smallest(
+  models: readonly ModelRow[],
+  read: (model: ModelRow) => number | null,
+): number | null {
+  const values = models.map(read).filter((value) => value !== null);
+  return values.length === models.length && values.length > 0 ? Math.min(...values) : null;
 }

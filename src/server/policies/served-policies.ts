@@ -4,31 +4,54 @@ import type {
   PolicyAdministration,
 } from "../../http/control/policies/administration.ts";
 import type { SnapshotHolder } from "../../http/snapshot.ts";
-import type { FileContent, PolicyLifecycle } from "../../lifecycle/lifecycle.ts";
+import {
+  contentOf,
+  type FileContent,
+  type PolicyLifecycle,
+  type PolicyStates,
+} from "../../lifecycle/lifecycle.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { compileOnThread } from "../../compile/compile-on-thread.ts";
-import { policySetId } from "../../policy/compiled.ts";
+import { type CompiledPolicy, type PolicyModule, policySetId } from "../../policy/compiled.ts";
 import { SuspendedCandidates } from "../../policy/loaded-modules.ts";
-import { promotionSimulator } from "../../simulate/promotion-simulator.ts";
+import { promotionSimulator, type PromotionSimulator } from "../../simulate/promotion-simulator.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import {
-  readGround,
-  snapshotOf,
   type BuiltSnapshot,
   type Ground,
+  readGround,
+  snapshotOf,
   type SnapshotSupply,
 } from "../snapshots.ts";
-import { keepFileContents } from "./file-contents.ts";
 import {
-  ContentUnusableError,
   assembleSlots,
+  contentsToolchain,
+  ContentUnusableError,
   driftsOf,
   keptContent,
   keptModules,
-  slotsOf,
+  type KeptModules,
   type PolicyDrift,
+  slotsOf,
 } from "./slots.ts";
-import { simulatePromotionOf } from "./promotion-simulation.ts";
+import { hash } from "node:crypto";
+import type { RoutingTable } from "../../canon/table.ts";
+import {
+  buildModules,
+  type CompiledPolicies,
+  decideModule,
+} from "../../policy/compile-policies.ts";
+import { initialMode } from "../../policy/input-schema.ts";
+import {
+  KeptContentError,
+  type RecompiledContent,
+  storedContent,
+} from "../../policy/kept-content.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
+import { buildDigest } from "../../policy/toolchain/toolchain.ts";
+import { canonicalJson } from "../../canon/json.ts";
+import type { PromotionInput } from "../../simulate/simulate-promotion.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 
 /** How long after a failure it is tried again, milliseconds. */
 const RETRY = 1_000;
@@ -302,4 +325,148 @@ export function servePolicies(
       },
     } satisfies Partial<PolicyAdministration>,
   };
+}
+
+/**
+ * From so many on contents are compiled side by side: a thread of the toolchain takes longer to
+ * begin than a policy to compile.
+ */
+const MANY = 8;
+
+/**
+ * Contents of the files, in the types of the log. Content that the store does not keep is compiled
+ * alone and kept first, so that it can act after the files have changed. Its module comes from this
+ * process or from the authenticated cache of its user.
+ *
+ * @param states known already; contents of it are neither compiled nor read.
+ * @throws {StoreUnavailableError} @throws {ToolchainError}
+ */
+export async function keepFileContents(
+  log: PolicyLogStore,
+  states: PolicyStates,
+  table: RoutingTable,
+  compiled: CompiledPolicies,
+  cache: CompileCache | null,
+): Promise<readonly FileContent[]> {
+  const toolchain = contentsToolchain(cache);
+  const built = async (policy: CompiledPolicy): Promise<PolicyModule | undefined> =>
+    moduleOfOne(compiled, policy) ?? (await buildModules([policy], toolchain))[0];
+  const keptContent = async (policy: CompiledPolicy): Promise<FileContent> => {
+    const { id } = policy.contract;
+    const module = keptModule(states, policy) ?? (await keep(log, policy, () => built(policy)));
+    return { policy: id, digest: policy.digest, module, initialMode: initialMode(table, id) };
+  };
+  const { policies } = compiled;
+  if (policies.filter((policy) => keptModule(states, policy) === null).length >= MANY)
+    return await Promise.all(policies.map(keptContent));
+  const contents: FileContent[] = [];
+  for (const policy of policies) contents.push(await keptContent(policy));
+  return contents;
+}
+
+/** SHA-256 of the module that the log names and the store keeps. */
+function keptModule(states: PolicyStates, { contract, digest }: CompiledPolicy) {
+  return states.policies.get(contract.id)?.contents.get(digest)?.module ?? null;
+}
+
+/** The only policy of the files has been compiled alone already. */
+function moduleOfOne({ modules }: CompiledPolicies, { digest }: CompiledPolicy) {
+  return modules.find(({ units }) => units.length === 1 && units[0]?.policy.digest === digest);
+}
+
+/**
+ * Gives the SHA-256 of the module that the store has afterwards: another process may have been
+ * quicker, with bytes of another version.
+ */
+async function keep(
+  log: PolicyLogStore,
+  policy: CompiledPolicy,
+  build: () => Promise<PolicyModule | undefined>,
+): Promise<string> {
+  let kept = await log.content(policy.digest);
+  if (kept === null) {
+    const module = await build();
+    if (module === undefined) throw new Error("serve: a policy without a module");
+    await log.keep(
+      storedContent(policy, module, await buildDigest(decideModule([policy]).request)),
+    );
+    kept = await log.content(policy.digest);
+  }
+  if (kept === null) throw new Error("serve: the store does not have what it has just kept");
+  return hash("sha256", kept.module, "hex");
+}
+
+/**
+ * Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the
+ * same.
+ */
+const DAY = 86_400_000;
+
+/** The serving snapshot and the policy log at the moment of the simulation. */
+interface SimulationContext {
+  readonly table: RoutingTable;
+  readonly assertions: Ground["assertions"];
+  readonly states: PolicyStates;
+  readonly kept: Pick<KeptModules, "recompiled">;
+}
+
+/** `PolicyAdministration.simulate`. */
+export async function simulatePromotionOf(
+  simulator: PromotionSimulator,
+  policy: string,
+  digest: string,
+  { table, assertions, states, kept }: SimulationContext,
+): ReturnType<PolicyAdministration["simulate"]> {
+  const status = states.policies.get(policy);
+  const content = status?.contents.get(digest);
+  if (status === undefined || content === undefined) return "unknown_content";
+  if (
+    status.enforced?.digest === digest ||
+    (status.enforced === null && content.content === "removal")
+  )
+    return "no_change";
+  if (assertions === "unreadable") return "assertions_invalid";
+  const enforced = enforcedContents(states);
+  const now = Math.floor(Date.now() / DAY) * DAY;
+  const input = async (): Promise<PromotionInput> => {
+    const acting: RecompiledContent[] = [];
+    for (const one of enforced) acting.push(await kept.recompiled(states, one.policy, one.digest));
+    const candidate =
+      content.content === "removal" ? null : await kept.recompiled(states, policy, digest);
+    return {
+      table,
+      enforced: acting.map((one) => one.policy),
+      policy,
+      candidate: candidate?.policy ?? null,
+      modules: [...acting, candidate].flatMap((one) => one?.module ?? []),
+      assertions,
+      now,
+    };
+  };
+  const key = canonicalJson([
+    table.revision,
+    assertions && { path: assertions.path, sha256: hash("sha256", assertions.text, "hex") },
+    now,
+    policy,
+    digest,
+    enforced.map((one) => one.digest),
+  ]);
+  const made = await simulator.simulate(key, input).catch((error: unknown) => {
+    if (error instanceof StoreUnavailableError || error instanceof KeptContentError)
+      return "unavailable" as const;
+    throw error;
+  });
+  if (typeof made === "string") return made;
+  return { ...made, tableRevision: table.revision, enforced: status.enforced?.digest ?? null };
+}
+
+/** Of everything with rules that is enforced, by policy. */
+function enforcedContents(
+  states: PolicyStates,
+): readonly { readonly policy: string; readonly digest: string }[] {
+  return [...states.policies.values()].flatMap((status) => {
+    if (status.enforced === null || contentOf(status, status.enforced.digest).content === "removal")
+      return [];
+    return [{ policy: status.id, digest: status.enforced.digest }];
+  });
 }

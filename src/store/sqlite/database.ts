@@ -1,8 +1,8 @@
 import {
   chmodSync,
   closeSync,
-  existsSync,
   constants,
+  existsSync,
   mkdirSync,
   openSync,
   statSync,
@@ -10,10 +10,19 @@ import {
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-
-import { missingSteps, newestVersion, schemaVersionFault } from "../schema-version.ts";
-import { VERSIONS } from "./migrations.ts";
+import {
+  missingSteps,
+  newestVersion,
+  schemaVersionFault,
+  type SchemaVersions,
+} from "../schema-version.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
+import { GENESIS } from "../../evidence/chain.ts";
+import { storeConnection } from "./connection.ts";
+import { BATCHES, batchTable } from "./evidence-table.ts";
+import { decompressedRecords } from "../batch/batch-lines.ts";
+import { convertedBatch, formerRows } from "../batch/former-batch.ts";
+import { readBytes, readNumber, readText, readTexts } from "../rows.ts";
 
 /** In the file's header, so that SQLite files of other programs are refused. */
 const APPLICATION_ID = 0x53_42_58_31;
@@ -234,4 +243,257 @@ function retryWhileBusy<Result>(action: () => Result): Result {
 /** @param time milliseconds */
 function sleep(time: number) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, time);
+}
+
+const KEYS_STAY = `CREATE TRIGGER keys_stay_what_they_are
+  BEFORE UPDATE OF id, name, digest, workspace, environment, created_at, created_by, rotated_from, exchange ON keys
+  BEGIN SELECT RAISE(ABORT, 'only scopes, owner, workload, labels and limits of a key change'); END;
+`;
+
+const NAME_KEYS = `
+ALTER TABLE keys ADD COLUMN name TEXT;
+DROP TRIGGER keys_stay_what_they_are;
+${KEYS_STAY}`;
+
+/** From version 15, of commit a0f1d9ef, to version 16. */
+function convert(database: DatabaseSync) {
+  database.exec(NAME_KEYS + COUNT_WEEKS);
+  convertBatches(database);
+}
+
+/** Only the grants of a living key can change. `lineage`: the first key of its rotations. */
+const KEYS = `
+CREATE TABLE keys (
+  id TEXT PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  workspace TEXT NOT NULL,
+  scopes TEXT NOT NULL CHECK (json_valid(scopes)),
+  owner TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  workload TEXT NOT NULL,
+  labels TEXT NOT NULL CHECK (json_valid(labels)),
+  expires_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  last_used_at INTEGER,
+  rotated_from TEXT REFERENCES keys (id),
+  status TEXT NOT NULL CHECK (status IN ('active', 'revoked')),
+  revoked_at INTEGER,
+  -- Rises with every change of any key, except of last_used_at: what watchers read on from.
+  version INTEGER NOT NULL,
+  exchange TEXT CHECK (exchange IS NULL OR json_valid(exchange)),
+  limits TEXT CHECK (limits IS NULL OR json_valid(limits)),
+  lineage TEXT,
+  replaced_by TEXT,
+  name TEXT,
+  CHECK ((status = 'revoked') = (revoked_at IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX keys_by_version ON keys (version);
+CREATE INDEX keys_by_workspace ON keys (workspace, created_at DESC, id);
+CREATE INDEX keys_by_state ON keys (workspace, status, expires_at);
+CREATE TRIGGER keys_stay_revoked BEFORE UPDATE OF status, revoked_at ON keys WHEN old.status = 'revoked'
+  BEGIN SELECT RAISE(ABORT, 'a revoked key never comes back'); END;
+CREATE TRIGGER keys_never_live_longer BEFORE UPDATE OF expires_at ON keys WHEN new.expires_at > old.expires_at
+  BEGIN SELECT RAISE(ABORT, 'the expiry of a key only moves nearer'); END;
+${KEYS_STAY}CREATE TRIGGER revoked_keys_keep_their_grants
+  BEFORE UPDATE OF scopes, owner, workload, labels, limits ON keys WHEN old.status = 'revoked'
+  BEGIN SELECT RAISE(ABORT, 'the grants of a revoked key never change'); END;
+CREATE TRIGGER keys_keep_their_lineage BEFORE UPDATE OF lineage ON keys
+  BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
+CREATE TRIGGER keys_are_replaced_once BEFORE UPDATE OF replaced_by ON keys WHEN old.replaced_by IS NOT NULL
+  BEGIN SELECT RAISE(ABORT, 'a key is rotated once'); END;
+CREATE TRIGGER keys_are_kept BEFORE DELETE ON keys
+  BEGIN SELECT RAISE(ABORT, 'keys are kept; revoke instead'); END;
+`;
+
+const EVIDENCE = `
+CREATE TABLE processes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  started_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  ended_at INTEGER
+) STRICT;
+CREATE TABLE evidence_checkpoint (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  position INTEGER NOT NULL
+) STRICT;
+INSERT INTO evidence_checkpoint (only, position) VALUES (1, 0);
+CREATE TABLE evidence_anchors (
+  position INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE evidence_start (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  position INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE roll_ups (
+  workspace TEXT NOT NULL,
+  facet TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  labels TEXT NOT NULL,
+  cell BLOB NOT NULL,
+  PRIMARY KEY (workspace, facet, hour, labels)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER evidence_checkpoint_moves_on BEFORE UPDATE ON evidence_checkpoint WHEN new.position < old.position
+  BEGIN SELECT RAISE(ABORT, 'the checkpoint only moves on'); END;
+CREATE TRIGGER evidence_checkpoint_is_kept BEFORE DELETE ON evidence_checkpoint
+  BEGIN SELECT RAISE(ABORT, 'the checkpoint is kept'); END;
+CREATE TRIGGER evidence_anchors_never_change BEFORE UPDATE ON evidence_anchors
+  BEGIN SELECT RAISE(ABORT, 'anchors are kept'); END;
+CREATE TRIGGER evidence_anchors_are_kept BEFORE DELETE ON evidence_anchors
+  BEGIN SELECT RAISE(ABORT, 'anchors are kept'); END;
+`;
+
+const COUNTERS = `
+CREATE TABLE limit_counters (
+  subject TEXT NOT NULL,
+  measure TEXT NOT NULL CHECK (measure IN ('requests', 'tokens', 'micro_usd')),
+  period TEXT NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'week', 'month')),
+  start INTEGER NOT NULL,
+  used INTEGER NOT NULL CHECK (used >= 0),
+  PRIMARY KEY (subject, measure, period, start)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_counters_by_start ON limit_counters (start);
+`;
+
+/** SQLite cannot change a check: the table is created again. */
+const COUNT_WEEKS = `
+DROP INDEX limit_counters_by_start;
+ALTER TABLE limit_counters RENAME TO former_counters;
+${COUNTERS}
+INSERT INTO limit_counters SELECT * FROM former_counters;
+DROP TABLE former_counters;
+`;
+
+const LIMITS = `${COUNTERS}
+CREATE TABLE limit_slots (
+  subject TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  held INTEGER NOT NULL CHECK (held > 0),
+  until INTEGER NOT NULL,
+  PRIMARY KEY (subject, holder)
+) STRICT, WITHOUT ROWID;
+`;
+
+const ISSUERS = `
+CREATE TABLE issuers (
+  kid TEXT PRIMARY KEY,
+  public_key TEXT NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER issuers_never_change BEFORE UPDATE ON issuers
+  BEGIN SELECT RAISE(ABORT, 'an issuer never changes'); END;
+`;
+
+/**
+ * The log of policies and their contents. The triggers see the columns; that a hash is the one that
+ * follows is checked by `PolicyLogTable`, as SQLite has no SHA-256. REPLACE deletes rows without
+ * asking their triggers: an insertion of a content that is there is ignored before that.
+ */
+const POLICY_LOG = `
+CREATE TABLE policy_log (
+  position INTEGER PRIMARY KEY CHECK (position >= 1),
+  previous TEXT NOT NULL CHECK (length(previous) = 64),
+  hash TEXT NOT NULL CHECK (length(hash) = 64),
+  record TEXT NOT NULL CHECK (json_valid(record))
+) STRICT;
+CREATE TABLE policy_contents (
+  digest TEXT PRIMARY KEY NOT NULL,
+  policy TEXT NOT NULL,
+  description TEXT NOT NULL CHECK (json_valid(description)),
+  module BLOB NOT NULL
+) STRICT;
+CREATE TRIGGER policy_log_follows BEFORE INSERT ON policy_log
+  WHEN new.position <> 1 + coalesce((SELECT max(position) FROM policy_log), 0)
+    OR new.previous IS NOT coalesce((SELECT hash FROM policy_log ORDER BY position DESC LIMIT 1), '${GENESIS.hash}')
+  BEGIN SELECT RAISE(ABORT, 'what happened to policies is only ever added at its end'); END;
+CREATE TRIGGER policy_log_never_changes BEFORE UPDATE ON policy_log
+  BEGIN SELECT RAISE(ABORT, 'what happened to policies is only ever added'); END;
+CREATE TRIGGER policy_log_is_kept BEFORE DELETE ON policy_log
+  BEGIN SELECT RAISE(ABORT, 'what happened to policies is only ever added'); END;
+CREATE TRIGGER policy_contents_stay BEFORE INSERT ON policy_contents
+  WHEN EXISTS (SELECT 1 FROM policy_contents WHERE digest = new.digest)
+  BEGIN SELECT RAISE(IGNORE); END;
+CREATE TRIGGER policy_contents_never_change BEFORE UPDATE ON policy_contents
+  BEGIN SELECT RAISE(ABORT, 'contents of policies are kept as they are'); END;
+CREATE TRIGGER policy_contents_are_kept BEFORE DELETE ON policy_contents
+  BEGIN SELECT RAISE(ABORT, 'contents of policies are kept as they are'); END;
+`;
+
+const SESSIONS = `
+CREATE TABLE sessions (
+  digest TEXT PRIMARY KEY,
+  -- Equal for all sessions of a key or person.
+  holder TEXT NOT NULL,
+  key_id TEXT,
+  person TEXT CHECK (person IS NULL OR json_valid(person)),
+  created_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  ends_at INTEGER NOT NULL,
+  CHECK ((key_id IS NULL) <> (person IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_holder ON sessions (holder);
+CREATE INDEX sessions_by_end ON sessions (ends_at);
+CREATE INDEX sessions_by_use ON sessions (seen_at);
+`;
+
+/** Databases of versions before commit a0f1d9ef of 2026-11-28 are refused. */
+export const VERSIONS: SchemaVersions<DatabaseSync> = {
+  oldest: 15,
+  baseline: {
+    version: 16,
+    name: "baseline",
+    sql: KEYS + EVIDENCE + BATCHES + LIMITS + ISSUERS + POLICY_LOG + SESSIONS,
+  },
+  steps: [{ version: 16, name: "lines", sql: convert }],
+};
+
+const REPLACE = `
+DROP TRIGGER evidence_never_changes;
+DROP TRIGGER evidence_is_kept;
+DROP TRIGGER evidence_is_counted;
+DROP TRIGGER evidence_has_no_gaps;
+DROP TRIGGER evidence_anchors_are_true;
+ALTER TABLE evidence_batches RENAME TO former_batches;
+${BATCHES}
+INSERT INTO evidence_requests (position, request_id, process, workspace)
+  SELECT position, request_id, process, coalesce(workspace, '') FROM evidence_open;
+`;
+
+/** Brings batches of version 15 into the form of version 16; positions and hashes stay. */
+function convertBatches(database: DatabaseSync) {
+  database.exec(REPLACE);
+  const batches = batchTable(storeConnection(database));
+  const end = database.prepare("DELETE FROM evidence_requests WHERE request_id = ?");
+  const begin = database.prepare(
+    "INSERT INTO evidence_requests (position, request_id, process, workspace) VALUES (?, ?, ?, ?)",
+  );
+  const checkpoint = readNumber(
+    database.prepare("SELECT position FROM evidence_checkpoint").get(),
+    "position",
+  );
+  let { hash: previous } = batches.head();
+  for (const row of database.prepare("SELECT * FROM former_batches ORDER BY last").iterate()) {
+    const [first, last, hash] = [
+      readNumber(row, "first"),
+      readNumber(row, "last"),
+      readText(row, "hash"),
+    ];
+    const frames = decompressedRecords(readBytes(row, "records"));
+    const former = { first, last, hash, workspaces: readTexts(row, "workspaces"), frames };
+    batches.insert(convertedBatch(former, previous));
+    previous = hash;
+    // Running requests were written at the checkpoint.
+    if (last <= checkpoint) continue;
+    let position = first;
+    for (const { kind, requestId, workspace } of formerRows(former)) {
+      if (kind === "outcome") end.run(requestId);
+      else begin.run(position, requestId, readNumber(row, "process"), workspace);
+      position += 1;
+    }
+  }
+  database.exec("DROP TABLE former_batches; DROP TABLE evidence_open");
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { progressLine } from "../../../src/cli/simulate/progress-line.ts";
+import { progressLine } from "../../../src/cli/simulate/simulate.ts";
 
 function line(stderrTerminal: boolean, quiet = false) {
   const written: string[] = [];

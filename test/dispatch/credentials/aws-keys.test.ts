@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { AwsSigning } from "../../../src/canon/table.ts";
-import { awsKeysFrom } from "../../../src/dispatch/credentials/aws-signer.ts";
+import { awsKeysFrom } from "../../../src/dispatch/credentials/authorize.ts";
 import { startTokenServer } from "./token-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signalbox-keys-"));

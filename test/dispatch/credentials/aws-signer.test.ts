@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createAwsSigner, type AwsKeys } from "../../../src/dispatch/credentials/aws-signer.ts";
+import { createAwsSigner, type AwsKeys } from "../../../src/dispatch/credentials/authorize.ts";
 import type { OutgoingRequest } from "../../../src/dispatch/connections.ts";
 import { Renewed } from "../../../src/dispatch/credentials/renewed.ts";
 

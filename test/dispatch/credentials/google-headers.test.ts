@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { GoogleOauth } from "../../../src/canon/table.ts";
-import { googleHeadersFrom } from "../../../src/dispatch/credentials/google-headers.ts";
+import { googleHeadersFrom } from "../../../src/dispatch/credentials/authorize.ts";
 import { startTokenServer } from "./token-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signalbox-google-"));

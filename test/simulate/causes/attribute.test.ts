@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { attribute } from "../../../src/simulate/causes/attribute.ts";
+import { attribute } from "../../../src/simulate/causes/causes.ts";
 import type { DecidingSide, Variants } from "../../../src/simulate/causes/unit-variants.ts";
 import { GROUP } from "../../cli/simulate/report.ts";
 
