@@ -99,91 +99,39 @@ interface ChainStart {
 /** Ended requests that are remembered for finding repetitions, at most twice as many. */
 const ENDED_REMEMBERED = 200_000;
 
+export type ChainVerifier = ReturnType<typeof chainVerifier>;
+
 /**
  * Verifies a log row by row, in constant memory for any length. Discard it after a fault.
  *
  * That a request id is not used twice is checked among those that run and the newest 200,000 that
  * have ended; the store's own unique index covers all of them.
  */
-export class ChainVerifier {
-  readonly #remembered: RememberedLinks;
-  readonly #fromGenesis: boolean;
-  readonly #running = new Map<string, Decided>();
+export function chainVerifier({ from, remembered = [] }: ChainStart) {
+  const open = new Map<string, Decided>();
   /** With the positions of their outcomes. */
-  #ended = new Map<string, number>();
-  #endedBefore: ReadonlyMap<string, number> = new Map();
-  #head: ChainLink;
-  #rows = 0;
-
-  constructor({ from, remembered = [] }: ChainStart) {
-    this.#head = from;
-    this.#fromGenesis = from.position === 0;
-    this.#remembered = new RememberedLinks(remembered);
-  }
-
-  /** The newest row that verified, or where the log begins. */
-  get head(): ChainLink {
-    return this.#head;
-  }
-
-  /** How many rows verified. */
-  get rows(): number {
-    return this.#rows;
-  }
-
-  /** Decisions seen whose outcome has not been. */
-  get running(): number {
-    return this.#running.size;
-  }
-
-  /** Positions of the decisions seen whose outcome has not been, by request id. */
-  runningPositions(): ReadonlyMap<string, number> {
-    return new Map([...this.#running].map(([requestId, { position }]) => [requestId, position]));
-  }
+  let ended = new Map<string, number>();
+  let endedBefore: ReadonlyMap<string, number> = new Map();
+  let count = 0;
+  let newest: ChainLink = from;
+  const fromGenesis = from.position === 0;
+  const links = new RememberedLinks(remembered);
 
   /** Where the request ended; `null` where that was not seen, or is long ago. */
-  endOf(requestId: string): number | null {
-    return this.#ended.get(requestId) ?? this.#endedBefore.get(requestId) ?? null;
+  function endOf(requestId: string): number | null {
+    return ended.get(requestId) ?? endedBefore.get(requestId) ?? null;
   }
 
-  /** Whether the beginning itself is what was remembered of it. Call before the first row. */
-  begin(): ChainFault | null {
-    return this.#remembered.match(this.#head)
-      ? null
-      : { position: this.#head.position, cause: "anchor" };
-  }
-
-  /** Takes the next row; gives what is wrong with it. */
-  add(row: ChainRow): ChainFault | null {
-    const position = this.#head.position + 1;
-    if (row.position !== position) return { position, cause: "gap" };
-    const cause = this.#causeIn(row);
-    if (cause !== null) return { position, cause };
-    this.#head = { position, hash: row.hash };
-    this.#rows += 1;
-    return null;
-  }
-
-  /** Call after the last row: whether the log reaches as far as was remembered. */
-  end(): ChainFault | null {
-    if (!this.#remembered.reachBeyond(this.#head)) return null;
-    return { position: this.#head.position + 1, cause: "end" };
-  }
-
-  #causeIn(row: ChainRow): ChainCause | null {
-    if (chainHash(this.#head.hash, row.position, row.kind, row.record) !== row.hash) return "hash";
-    if (!this.#remembered.match(row)) return "anchor";
+  function causeIn(row: ChainRow): ChainCause | null {
+    if (chainHash(newest.hash, row.position, row.kind, row.record) !== row.hash) return "hash";
+    if (!links.match(row)) return "anchor";
     const facts = readFacts(row.record);
     if (facts === null) return "unreadable";
     const { requestId, workspace } = facts;
     const decided =
-      row.kind === "decision"
-        ? { position: row.position, workspace }
-        : this.#running.get(requestId);
+      row.kind === "decision" ? { position: row.position, workspace } : open.get(requestId);
     const cause =
-      row.kind === "decision"
-        ? this.#addDecision(facts, row.position)
-        : this.#settle(requestId, row.position);
+      row.kind === "decision" ? addDecision(facts, row.position) : settle(requestId, row.position);
     if (cause !== null || row.columns === undefined) return cause;
     const { lowest, highest, workspaces } = row.columns;
     // The workspace of an outcome is unknown once its decision was pruned.
@@ -191,23 +139,62 @@ export class ChainVerifier {
     return isListed && requestId >= lowest && requestId <= highest ? null : "column";
   }
 
-  #addDecision({ requestId, workspace }: RecordFacts, position: number): ChainCause | null {
-    if (this.#running.has(requestId) || this.endOf(requestId) !== null) return "duplicate";
-    this.#running.set(requestId, { position, workspace });
+  function addDecision({ requestId, workspace }: RecordFacts, position: number): ChainCause | null {
+    if (open.has(requestId) || endOf(requestId) !== null) return "duplicate";
+    open.set(requestId, { position, workspace });
     return null;
   }
 
-  #settle(requestId: string, position: number): ChainCause | null {
-    if (this.endOf(requestId) !== null) return "duplicate";
+  function settle(requestId: string, position: number): ChainCause | null {
+    if (endOf(requestId) !== null) return "duplicate";
     // The decision may have been pruned, but not in a log from its beginning.
-    if (!this.#running.delete(requestId) && this.#fromGenesis) return "outcome_before_decision";
-    if (this.#ended.size >= ENDED_REMEMBERED) {
-      this.#endedBefore = this.#ended;
-      this.#ended = new Map();
+    if (!open.delete(requestId) && fromGenesis) return "outcome_before_decision";
+    if (ended.size >= ENDED_REMEMBERED) {
+      endedBefore = ended;
+      ended = new Map();
     }
-    this.#ended.set(requestId, position);
+    ended.set(requestId, position);
     return null;
   }
+
+  return {
+    /** The newest row that verified, or where the log begins. */
+    get head(): ChainLink {
+      return newest;
+    },
+    /** How many rows verified. */
+    get rows(): number {
+      return count;
+    },
+    /** Decisions seen whose outcome has not been. */
+    get running(): number {
+      return open.size;
+    },
+    /** Positions of the decisions seen whose outcome has not been, by request id. */
+    runningPositions(): ReadonlyMap<string, number> {
+      return new Map([...open].map(([requestId, { position }]) => [requestId, position]));
+    },
+    endOf,
+    /** Whether the beginning itself is what was remembered of it. Call before the first row. */
+    begin(): ChainFault | null {
+      return links.match(newest) ? null : { position: newest.position, cause: "anchor" };
+    },
+    /** Takes the next row; gives what is wrong with it. */
+    add(row: ChainRow): ChainFault | null {
+      const position = newest.position + 1;
+      if (row.position !== position) return { position, cause: "gap" };
+      const cause = causeIn(row);
+      if (cause !== null) return { position, cause };
+      newest = { position, hash: row.hash };
+      count += 1;
+      return null;
+    },
+    /** Call after the last row: whether the log reaches as far as was remembered. */
+    end(): ChainFault | null {
+      if (!links.reachBeyond(newest)) return null;
+      return { position: newest.position + 1, cause: "end" };
+    },
+  };
 }
 
 interface Decided {

@@ -10,53 +10,13 @@ import { FUEL_EXPORT, TRACE_EXPORTS, meterModule } from "./meter-module.ts";
  * the answer depends on: an evaluation with other values of the members that were not loaded runs
  * through the same instructions.
  */
-class InputTrace {
-  readonly #policy: LoadedPolicy;
-  readonly #exports: Readonly<Record<string, unknown>>;
+function inputTrace(policy: LoadedPolicy) {
   /** Where the pointers to the members of the input are, by path; a list is one member. */
-  readonly #members = new Map<string, number>();
-  #size = 0;
+  const members = new Map<string, number>();
+  let size = 0;
+  const exports: Readonly<Record<string, unknown>> = exportsOf(policy);
 
-  constructor(policy: LoadedPolicy) {
-    this.#policy = policy;
-    this.#exports = exportsOf(policy);
-  }
-
-  /** @returns address of the JSON text of the results. @throws any error of the engine. */
-  evaluate(input: ArrayBuffer, entrypoint: number): number {
-    const { mem, dataHeapPtr, dataAddr } = this.#policy;
-    this.#call("opa_heap_ptr_set", Number(dataHeapPtr));
-    const text = this.#call("opa_malloc", input.byteLength);
-    new Uint8Array(mem.buffer).set(new Uint8Array(input), text);
-    const root = this.#call("opa_value_parse", text, input.byteLength);
-    this.#addMembers("input", root, new DataView(mem.buffer));
-    // Larger than any block that was freed meanwhile: the marks lie behind everything else.
-    const used = this.#call("opa_heap_ptr_get") - text;
-    const marks = this.#call("opa_malloc", 2 * used + 64);
-    this.#size = marks - text;
-    new Uint8Array(mem.buffer, marks, this.#size).fill(0);
-    const context = this.#call("opa_eval_ctx_new");
-    this.#call("opa_eval_ctx_set_input", context, root);
-    this.#call("opa_eval_ctx_set_data", context, dataAddr);
-    this.#call("opa_eval_ctx_set_entrypoint", context, entrypoint);
-    this.#watch(text, this.#size);
-    this.#call("eval", context);
-    // The results may contain values of the input.
-    const results = this.#call("opa_json_dump", this.#call("opa_eval_ctx_get_result", context));
-    this.#watch(0, 0);
-    return results;
-  }
-
-  /** Paths of the members of the input that the last evaluation loaded. */
-  loaded(): readonly string[] {
-    const { buffer } = this.#policy.mem;
-    return [...this.#members.keys()].filter((path) => {
-      const at = (this.#members.get(path) ?? 0) + this.#size;
-      return new Uint8Array(buffer, at, POINTER).includes(1);
-    });
-  }
-
-  #addMembers(path: string, object: number, memory: DataView) {
+  function addMembers(path: string, object: number, memory: DataView) {
     const pointer = (at: number) => memory.getUint32(at, true);
     const [buckets, count] = [pointer(object + POINTER), pointer(object + 2 * POINTER)];
     for (let bucket = 0; bucket < count; bucket += 1) {
@@ -64,28 +24,63 @@ class InputTrace {
       while (element !== 0) {
         const own = `${path}.${stringAt(pointer(element), memory)}`;
         const at = pointer(element + POINTER);
-        if (memory.getUint8(at) === OBJECT) this.#addMembers(own, at, memory);
-        else this.#members.set(own, element + POINTER);
+        if (memory.getUint8(at) === OBJECT) addMembers(own, at, memory);
+        else members.set(own, element + POINTER);
         element = pointer(element + 2 * POINTER);
       }
     }
   }
 
-  #watch(...values: readonly [start: number, size: number]) {
+  function watch(...values: readonly [start: number, size: number]) {
     for (const [index, name] of TRACE_EXPORTS.entries()) {
-      const global = this.#exports[name];
+      const global = exports[name];
       if (!(global instanceof WebAssembly.Global))
         throw new Error("evaluator: a module without a trace");
       global.value = values[index];
     }
   }
 
-  #call(name: string, ...values: readonly number[]): number {
-    const called = this.#exports[name];
+  function call(name: string, ...values: readonly number[]): number {
+    const called = exports[name];
     if (typeof called !== "function") throw new Error(`evaluator: a module without ${name}`);
     const result: unknown = called(...values);
     return Number(result);
   }
+
+  return {
+    /** @returns address of the JSON text of the results. @throws any error of the engine. */
+    evaluate(input: ArrayBuffer, entrypoint: number): number {
+      const { mem, dataHeapPtr, dataAddr } = policy;
+      call("opa_heap_ptr_set", Number(dataHeapPtr));
+      const text = call("opa_malloc", input.byteLength);
+      new Uint8Array(mem.buffer).set(new Uint8Array(input), text);
+      const root = call("opa_value_parse", text, input.byteLength);
+      addMembers("input", root, new DataView(mem.buffer));
+      // Larger than any block that was freed meanwhile: the marks lie behind everything else.
+      const used = call("opa_heap_ptr_get") - text;
+      const marks = call("opa_malloc", 2 * used + 64);
+      size = marks - text;
+      new Uint8Array(mem.buffer, marks, size).fill(0);
+      const context = call("opa_eval_ctx_new");
+      call("opa_eval_ctx_set_input", context, root);
+      call("opa_eval_ctx_set_data", context, dataAddr);
+      call("opa_eval_ctx_set_entrypoint", context, entrypoint);
+      watch(text, size);
+      call("eval", context);
+      // The results may contain values of the input.
+      const results = call("opa_json_dump", call("opa_eval_ctx_get_result", context));
+      watch(0, 0);
+      return results;
+    },
+    /** Paths of the members of the input that the last evaluation loaded. */
+    loaded(): readonly string[] {
+      const { buffer } = policy.mem;
+      return [...members.keys()].filter((path) => {
+        const at = (members.get(path) ?? 0) + size;
+        return new Uint8Array(buffer, at, POINTER).includes(1);
+      });
+    },
+  };
 }
 
 /** First byte of an object in memory (`opa_value` of OPA's `wasm/src/value.h`). */
@@ -207,7 +202,7 @@ export class Evaluator {
   evaluate(input: ArrayBuffer, entrypoint: string, loaded: Set<string> | null = null): unknown {
     const { policy, fuel } = (this.#instance ??= this.#instantiate());
     fuel.value = BigInt(EVALUATION_FUEL);
-    const trace = loaded === null ? null : new InputTrace(policy);
+    const trace = loaded === null ? null : inputTrace(policy);
     try {
       const results: unknown =
         trace === null

@@ -23,7 +23,7 @@ import {
   type OtlpSettings,
 } from "../telemetry/otlp-settings.ts";
 import { processMetrics } from "../telemetry/process-metrics.ts";
-import { RequestMetrics } from "../telemetry/request-metrics.ts";
+import { requestMetrics } from "../telemetry/request-metrics.ts";
 import { passTraceOn } from "../telemetry/trace-context.ts";
 
 /** How often the store's health is looked at, milliseconds. */
@@ -285,7 +285,7 @@ function otlpSettings(environment: Environment): OtlpSettings | null {
 
 /** Everything that one server exposes at `GET /metrics`. */
 export function serverMetrics() {
-  const requests = new RequestMetrics();
+  const requests = requestMetrics();
   let families: readonly Family[] = requests.families;
   return {
     requests,

@@ -129,7 +129,7 @@ export class EvidenceQueue {
     this.#limits = limits;
     this.#head = head;
     const isFlushed = () => this.#gathering.flushes.length > 0;
-    this.#timer = new CommitTimer(limits.gathering, isFlushed, () => this.#send());
+    this.#timer = commitTimer(limits.gathering, isFlushed, () => this.#send());
   }
 
   /**
@@ -366,53 +366,49 @@ export class EvidenceQueue {
 /** A longer turn of the event loop has served other requests. Milliseconds. */
 const LONG_TURN = 0.1;
 
-/** When a batch is sent: once the event loop has nothing else to do, or later. */
-class CommitTimer {
-  readonly #gathering: number;
-  readonly #send: () => void;
-  readonly #isUrgent: () => boolean;
-  #soon: ReturnType<typeof setImmediate> | null = null;
-  #later: ReturnType<typeof setTimeout> | null = null;
-  #laterDelay = 0;
-  #since = 0;
-  #turnBegan = 0;
+type CommitTimer = ReturnType<typeof commitTimer>;
 
-  /** @param gathering longest wait, milliseconds. @param isUrgent sends at the end of the turn */
-  constructor(gathering: number, isUrgent: () => boolean, send: () => void) {
-    this.#gathering = gathering;
-    this.#isUrgent = isUrgent;
-    this.#send = send;
-  }
+/**
+ * When a batch is sent: once the event loop has nothing else to do, or later.
+ *
+ * @param gathering longest wait, milliseconds. @param isUrgent sends at the end of the turn
+ */
+function commitTimer(gathering: number, isUrgent: () => boolean, send: () => void) {
+  let soon: ReturnType<typeof setImmediate> | null = null;
+  let later: ReturnType<typeof setTimeout> | null = null;
+  let laterDelay = 0;
+  let since = 0;
+  let turnBegan = 0;
 
-  /** Records that arrive before the event loop is idle share the commit. */
-  sendSoon(): void {
-    if (this.#soon !== null) return;
-    this.#since = performance.now();
-    this.#turnBegan = this.#since;
-    this.#soon = setImmediate(this.#endTurn);
-  }
-
-  /** Unless it is sent earlier; the shortest delay counts. @param delay milliseconds */
-  sendLater(delay: number): void {
-    if (this.#later !== null && this.#laterDelay <= delay) return;
-    if (this.#later !== null) clearTimeout(this.#later);
-    this.#later = setTimeout(this.#send, delay);
-    this.#laterDelay = delay;
-  }
-
-  /** Sends nothing until the next call. */
-  clear(): void {
-    if (this.#soon !== null) clearImmediate(this.#soon);
-    if (this.#later !== null) clearTimeout(this.#later);
-    this.#soon = null;
-    this.#later = null;
-  }
-
-  readonly #endTurn = () => {
+  function endTurn() {
     const now = performance.now();
-    const isBusy = now - this.#turnBegan > LONG_TURN && now - this.#since < this.#gathering;
-    this.#turnBegan = now;
-    if (isBusy && !this.#isUrgent()) this.#soon = setImmediate(this.#endTurn);
-    else this.#send();
+    const isBusy = now - turnBegan > LONG_TURN && now - since < gathering;
+    turnBegan = now;
+    if (isBusy && !isUrgent()) soon = setImmediate(endTurn);
+    else send();
+  }
+
+  return {
+    /** Records that arrive before the event loop is idle share the commit. */
+    sendSoon(): void {
+      if (soon !== null) return;
+      since = performance.now();
+      turnBegan = since;
+      soon = setImmediate(endTurn);
+    },
+    /** Unless it is sent earlier; the shortest delay counts. @param delay milliseconds */
+    sendLater(delay: number): void {
+      if (later !== null && laterDelay <= delay) return;
+      if (later !== null) clearTimeout(later);
+      later = setTimeout(send, delay);
+      laterDelay = delay;
+    },
+    /** Sends nothing until the next call. */
+    clear(): void {
+      if (soon !== null) clearImmediate(soon);
+      if (later !== null) clearTimeout(later);
+      soon = null;
+      later = null;
+    },
   };
 }

@@ -5,7 +5,7 @@ import {
   type DecisionRecord,
   type OutcomeRecord,
 } from "../evidence/record.ts";
-import type { EndedRequest, RequestObserver } from "../evidence/observer.ts";
+import type { EndedRequest } from "../evidence/observer.ts";
 import { Counter, Histogram, reading, type Family } from "./families.ts";
 
 /** Seconds. An answer of a model takes from milliseconds (a refusal) to minutes (reasoning). */
@@ -24,15 +24,16 @@ const STATUS_CLASSES = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", 
 
 type Operation = DecisionRecord["operation"];
 
+export type RequestMetrics = ReturnType<typeof requestMetrics>;
+
 /**
  * Counts requests by their evidence. Labels are ids of table and policies, and enum values: never a
  * key, never a client's text.
  */
-export class RequestMetrics implements RequestObserver {
-  readonly #inFlight = new Map<Operation, number>();
-
+export function requestMetrics() {
+  const inFlight = new Map<Operation, number>();
   /** Each holds a bounded number of series. */
-  readonly #of = {
+  const of = {
     requests: new Counter(
       "signalbox_requests",
       "Requests that have ended, by outcome. Route none: the request named no route that its workspace may use.",
@@ -140,46 +141,26 @@ export class RequestMetrics implements RequestObserver {
       DURATIONS,
     ),
   };
-
-  readonly #leftOut = reading(
+  const leftOut = reading(
     "counter",
     "signalbox_metrics_left_out",
     "Observations that were dropped because their metric has its maximum number of series.",
     [],
-    () => [[Object.values(this.#of).reduce((sum, { leftOut }) => sum + leftOut, 0)]],
+    () => [[Object.values(of).reduce((sum, counted) => sum + counted.leftOut, 0)]],
   );
-
-  readonly families: readonly Family[] = [
-    ...Object.values(this.#of),
+  const families: readonly Family[] = [
+    ...Object.values(of),
     reading(
       "gauge",
       "signalbox_requests_in_flight",
       "Requests that have begun and not ended.",
       ["operation"],
-      () => [...this.#inFlight].map(([operation, count]) => [count, operation]),
+      () => [...inFlight].map(([operation, count]) => [count, operation]),
     ),
-    this.#leftOut,
+    leftOut,
   ];
 
-  began(operation: Operation): void {
-    this.#inFlight.set(operation, (this.#inFlight.get(operation) ?? 0) + 1);
-  }
-
-  ended(operation: Operation, request: EndedRequest | null): void {
-    this.#inFlight.set(operation, (this.#inFlight.get(operation) ?? 1) - 1);
-    if (request === null) return;
-    const { decision, outcome } = request;
-    this.#countDecision(decision);
-    this.#countOutcome(decision, outcome);
-    this.#countAttempts(decision.route ?? "", outcome.attempts);
-    this.#countTokens(decision, outcome);
-  }
-
-  unrouted(status: number): void {
-    this.#of.unrouted.add(1, String(status));
-  }
-
-  #countDecision({
+  function countDecision({
     operation,
     outcome,
     policy,
@@ -188,55 +169,47 @@ export class RequestMetrics implements RequestObserver {
     wouldDeny,
     obligations = [],
   }: DecisionRecord) {
-    this.#of.decisions.add(1, operation, outcome);
-    if (outcome === "deny") this.#of.denials.add(1, policy ?? "", constraint ?? "", reason ?? "");
-    if (outcome === "refuse") this.#of.refusals.add(1, operation, reason ?? "");
+    of.decisions.add(1, operation, outcome);
+    if (outcome === "deny") of.denials.add(1, policy ?? "", constraint ?? "", reason ?? "");
+    if (outcome === "refuse") of.refusals.add(1, operation, reason ?? "");
     for (const shadow of wouldDeny) {
-      this.#of.wouldDeny.add(
-        1,
-        shadow.policy,
-        shadow.constraint,
-        shadow.reason ?? "",
-        shadow.verdict,
-      );
+      of.wouldDeny.add(1, shadow.policy, shadow.constraint, shadow.reason ?? "", shadow.verdict);
     }
-    for (const one of obligations)
-      this.#of.obligations.add(1, one.policy, one.obligation, one.effect);
+    for (const one of obligations) of.obligations.add(1, one.policy, one.obligation, one.effect);
   }
 
-  #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord) {
+  function countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord) {
     const { terminal, status, total, router, firstByte, secondChoice } = outcome;
-    this.#of.requests.add(
+    of.requests.add(
       1,
       operation,
       route ?? "",
       terminal,
       STATUS_CLASSES[Math.floor(status / 100)] ?? "",
     );
-    this.#of.workspaceRequests.add(1, workspace ?? "", terminal);
-    this.#of.total.observe(total / MILLISECONDS, operation, terminal);
-    this.#of.router.observe(router / MILLISECONDS, operation);
-    if (secondChoice !== undefined) this.#of.secondChoices.add(1, route ?? "", secondChoice);
-    if (firstByte !== null)
-      this.#of.firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
+    of.workspaceRequests.add(1, workspace ?? "", terminal);
+    of.total.observe(total / MILLISECONDS, operation, terminal);
+    of.router.observe(router / MILLISECONDS, operation);
+    if (secondChoice !== undefined) of.secondChoices.add(1, route ?? "", secondChoice);
+    if (firstByte !== null) of.firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
   }
 
-  #countAttempts(route: string, attempts: readonly AttemptRecord[]) {
+  function countAttempts(route: string, attempts: readonly AttemptRecord[]) {
     for (const [
       index,
       { provider, endpoint, failure, duration, calls = 1 },
     ] of attempts.entries()) {
-      this.#of.attempts.add(calls, provider, endpoint, failure ?? "");
-      this.#of.attemptTime.observe(duration / MILLISECONDS, provider, endpoint);
+      of.attempts.add(calls, provider, endpoint, failure ?? "");
+      of.attemptTime.observe(duration / MILLISECONDS, provider, endpoint);
       if (failure === null) continue;
-      if (failure === "saturated") this.#of.shed.add(calls, provider, endpoint);
+      if (failure === "saturated") of.shed.add(calls, provider, endpoint);
       const next = attempts[index + 1];
       if (next !== undefined && next.endpoint !== endpoint)
-        this.#of.fallbacks.add(1, route, endpoint, failure);
+        of.fallbacks.add(1, route, endpoint, failure);
     }
   }
 
-  #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord) {
+  function countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord) {
     const {
       inputTokens,
       outputTokens,
@@ -248,19 +221,38 @@ export class RequestMetrics implements RequestObserver {
     const add = (type: string, count: number | null) => {
       if (count === null) return;
       for (const [share, provider] of portions(count, ended))
-        this.#of.tokens.add(share, route ?? "", provider, type);
-      this.#of.workspaceTokens.add(count, workspace ?? "", type);
+        of.tokens.add(share, route ?? "", provider, type);
+      of.workspaceTokens.add(count, workspace ?? "", type);
     };
     add("input", inputTokens);
     add("output", outputTokens);
     add("cache_read", cacheReadTokens);
     add("reasoning", reasoningTokens);
-    if (cost === null) this.#of.unpriced.add(1, route ?? "", ended[0]?.provider ?? "");
+    if (cost === null) of.unpriced.add(1, route ?? "", ended[0]?.provider ?? "");
     if (typeof cost !== "number") return;
     for (const [share, provider] of portions(cost, ended))
-      this.#of.cost.add(share / NANO, route ?? "", provider);
-    this.#of.workspaceCost.add(cost / NANO, workspace ?? "");
+      of.cost.add(share / NANO, route ?? "", provider);
+    of.workspaceCost.add(cost / NANO, workspace ?? "");
   }
+
+  return {
+    families,
+    began(operation: Operation): void {
+      inFlight.set(operation, (inFlight.get(operation) ?? 0) + 1);
+    },
+    ended(operation: Operation, request: EndedRequest | null): void {
+      inFlight.set(operation, (inFlight.get(operation) ?? 1) - 1);
+      if (request === null) return;
+      const { decision, outcome } = request;
+      countDecision(decision);
+      countOutcome(decision, outcome);
+      countAttempts(decision.route ?? "", outcome.attempts);
+      countTokens(decision, outcome);
+    },
+    unrouted(status: number): void {
+      of.unrouted.add(1, String(status));
+    },
+  };
 }
 
 /** How much of a count each provider has. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import {
   chainHash,
-  ChainVerifier,
+  chainVerifier,
   GENESIS,
   type ChainLink,
   type ChainRow,
@@ -27,7 +27,7 @@ function verify(
   from: ChainLink = GENESIS,
   remembered: readonly ChainLink[] = [],
 ) {
-  const verifier = new ChainVerifier({ from, remembered });
+  const verifier = chainVerifier({ from, remembered });
   const begun = verifier.begin();
   if (begun !== null) return `${begun.position} ${begun.cause}`;
   for (const row of rows) {
@@ -57,7 +57,7 @@ describe("a chain", () => {
   const whole = chain(["d1", "d2", "o2", "o1", "d3"]);
 
   it("verifies unchanged, and reports its head, its rows and running requests", () => {
-    const verifier = new ChainVerifier({ from: GENESIS, remembered: [at(whole, 4), at(whole, 1)] });
+    const verifier = chainVerifier({ from: GENESIS, remembered: [at(whole, 4), at(whole, 1)] });
     expect([verifier.begin(), ...whole.map((row) => verifier.add(row)), verifier.end()]).toEqual(
       Array.from({ length: 7 }, () => null),
     );

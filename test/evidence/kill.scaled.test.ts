@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
 import { describe, expect, it, onTestFinished } from "vitest";
 
-import { ChainVerifier, GENESIS, type ChainRow } from "../../src/evidence/chain.ts";
+import { chainVerifier, GENESIS, type ChainRow } from "../../src/evidence/chain.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
@@ -134,7 +134,7 @@ async function killRounds({ database, role, rowsAfter }: Rounds): Promise<number
     response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
   });
   const start = (round: number): ChildProcess => startProcess(database, upstream.url, round, role);
-  const verifier = new ChainVerifier({ from: GENESIS });
+  const verifier = chainVerifier({ from: GENESIS });
   const decided = new Set<string>();
   const total = { answered: 0, unrecorded: 0 };
   let next: ChildProcess | null = start(0);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { HealthSettings, RouteRow, RoutingTable } from "../../src/canon/table.ts";
 import type { OutcomeRecord } from "../../src/evidence/record.ts";
 import { formatExposition } from "../../src/telemetry/families.ts";
-import { RequestMetrics } from "../../src/telemetry/request-metrics.ts";
+import { requestMetrics } from "../../src/telemetry/request-metrics.ts";
 import { fakePolicies } from "../support/table.ts";
 import {
   answerJson,
@@ -143,7 +143,7 @@ describe("a request that the first choice did not answer", () => {
   });
 
   it("counts in the metrics by route and reason, also where no call of it failed", async () => {
-    const metrics = new RequestMetrics();
+    const metrics = requestMetrics();
     const router = await startRouter({
       table: tableOf([await failing(500), await good()]),
       runtime: { observer: metrics },

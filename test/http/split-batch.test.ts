@@ -3,7 +3,7 @@ import { formatEntry } from "../../src/cli/evidence/evidence.ts";
 import { decisionFacts, rollUpOutcome } from "../../src/governance/roll-up.ts";
 import { Increments } from "../../src/governance/increments.ts";
 import { formatExposition } from "../../src/telemetry/families.ts";
-import { RequestMetrics } from "../../src/telemetry/request-metrics.ts";
+import { requestMetrics } from "../../src/telemetry/request-metrics.ts";
 import { requestLine } from "../../src/telemetry/log-record.ts";
 import { requestAttributes } from "../../src/telemetry/span-trace.ts";
 import { answerJson, startRouter, startUpstream, type Upstream } from "../support/router.ts";
@@ -93,7 +93,7 @@ describe("a batch that endpoints in two regions answered", () => {
       "signalbox.endpoints": ["e0", "e1"],
     });
     // Five tokens for each of six calls: four in eu, two in us.
-    const metrics = new RequestMetrics();
+    const metrics = requestMetrics();
     metrics.ended(decision.operation, ended);
     const page = formatExposition(metrics.families, undefined).text;
     expect(page).toMatch(/^signalbox_tokens_total\{route="r",provider="p0",type="input"\} 20$/m);

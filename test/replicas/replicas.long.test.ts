@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 import type { Scope } from "../../src/canon/identity.ts";
-import { ChainVerifier, GENESIS } from "../../src/evidence/chain.ts";
+import { chainVerifier, GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import { LIMIT_CODES } from "../../src/limits/accounts.ts";
@@ -49,7 +49,7 @@ interface Recorded {
 
 /** All decisions by request id, once the chain of all rows has been verified. */
 async function verifiedDecisions(store: Store): Promise<ReadonlyMap<string, Recorded>> {
-  const verifier = new ChainVerifier({ from: GENESIS, remembered: [await store.evidence.head()] });
+  const verifier = chainVerifier({ from: GENESIS, remembered: [await store.evidence.head()] });
   const decisions = new Map<string, Recorded>();
   for (;;) {
     const rows = await store.evidence.log({ after: verifier.head.position, limit: 5_000 });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import {
   chainHash,
-  ChainVerifier,
+  chainVerifier,
   GENESIS,
   type ChainFault,
   type ChainLink,
@@ -209,7 +209,7 @@ export async function fault(store: Store): Promise<ChainFault | null> {
   const anchors: readonly ChainLink[] = await store.evidence.anchors();
   const first = rows[0]?.position ?? 1;
   const from = anchors.find(({ position }) => position === first - 1) ?? GENESIS;
-  const verifier = new ChainVerifier({
+  const verifier = chainVerifier({
     from,
     remembered: [...anchors, await store.evidence.head()],
   });

@@ -8,7 +8,7 @@ import type { FromWorker, ToWorker } from "../../src/store/sqlite/store-engine.t
 import { BorrowedThread, LentThread } from "../../src/store/sqlite/shared/shared-thread.ts";
 import type { Door } from "../../src/store/sqlite/shared/frames.ts";
 import { newDoor } from "../../src/store/sqlite/shared/shared-thread.ts";
-import { encodeMessage, MessageReader } from "../../src/store/sqlite/shared/frames.ts";
+import { encodeMessage, messageReader } from "../../src/store/sqlite/shared/frames.ts";
 import { fewOrMany } from "../support/long.ts";
 import { readVerifiedLog } from "./verified-log.ts";
 import { describeStore } from "./conformance.ts";
@@ -291,7 +291,7 @@ describe("messages over a socket", () => {
     ];
     const bytes = Buffer.concat([secret, ...messages.map(bytesOf)]);
     for (let size = 1; size <= bytes.length; size += 1) {
-      const reader = new MessageReader(secret, isMessage);
+      const reader = messageReader(secret, isMessage);
       const read: unknown[] = [];
       for (let at = 0; at < bytes.length; at += size) {
         const chunk = Buffer.from(bytes.subarray(at, at + size));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { asIdentifier, type AttemptRecord } from "../../src/evidence/record.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { formatExposition } from "../../src/telemetry/families.ts";
-import { RequestMetrics } from "../../src/telemetry/request-metrics.ts";
+import { requestMetrics, type RequestMetrics } from "../../src/telemetry/request-metrics.ts";
 import {
   answerJson,
   delta,
@@ -39,7 +39,7 @@ describe("metrics of requests", () => {
     const second = await startUpstream((response) =>
       mode === "all-down" ? answerJson(response, { error: {} }, 500) : answerJson(response),
     );
-    const metrics = new RequestMetrics();
+    const metrics = requestMetrics();
     const table = tableOver([first, second]);
     const router = await startRouter({ table, runtime: { observer: metrics } });
     const workspace = table.workspaces.w;
@@ -141,7 +141,7 @@ describe("metrics of requests", () => {
   });
 
   it("add up known costs where they were answered, and count requests of unknown cost", () => {
-    const metrics = new RequestMetrics();
+    const metrics = requestMetrics();
     const attempt = outcomeRecord("r").attempts.at(-1);
     if (attempt === undefined) throw new Error("no attempt");
     const ofTwo = [
@@ -184,7 +184,7 @@ describe("metrics of requests", () => {
 
   it("create no series from names of anonymous callers", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
-    const metrics = new RequestMetrics();
+    const metrics = requestMetrics();
     const router = await startRouter({
       table: tableOver([upstream]),
       runtime: { observer: metrics },

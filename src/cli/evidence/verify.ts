@@ -8,7 +8,8 @@ import {
   chainHash,
   type ChainLink,
   type ChainRow,
-  ChainVerifier,
+  chainVerifier,
+  type ChainVerifier,
   GENESIS,
 } from "../../evidence/chain.ts";
 import type {
@@ -93,7 +94,7 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
   for (let attempt = 1; ; attempt += 1) {
     const { from, anchors } = await startOf(log);
     const remembered = [...anchors, ...noted, ...(server === null ? [] : [server])];
-    const verifier = new ChainVerifier({ from, remembered });
+    const verifier = chainVerifier({ from, remembered });
     const fault =
       checkNoted(from, anchors, noted) ??
       (await verifyRows(verifier, walkLog(log, from.position))) ??
@@ -230,7 +231,7 @@ async function verifyChain(
   noted: readonly ChainLink[],
 ): Promise<Verified> {
   refuseUncovered(noted, from.position, to.position);
-  const verifier = new ChainVerifier({ from, remembered: [to, ...noted] });
+  const verifier = chainVerifier({ from, remembered: [to, ...noted] });
   const fault = await verifyRows(verifier, rowsOf(lines, readRow, "an export"));
   const { head } = verifier;
   if (fault !== null)

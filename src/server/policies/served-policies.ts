@@ -351,16 +351,16 @@ export async function keepFileContents(
   const toolchain = contentsToolchain(cache);
   const built = async (policy: CompiledPolicy): Promise<PolicyModule | undefined> =>
     moduleOfOne(compiled, policy) ?? (await buildModules([policy], toolchain))[0];
-  const keptContent = async (policy: CompiledPolicy): Promise<FileContent> => {
+  const ensureKept = async (policy: CompiledPolicy): Promise<FileContent> => {
     const { id } = policy.contract;
     const module = keptModule(states, policy) ?? (await keep(log, policy, () => built(policy)));
     return { policy: id, digest: policy.digest, module, initialMode: initialMode(table, id) };
   };
   const { policies } = compiled;
   if (policies.filter((policy) => keptModule(states, policy) === null).length >= MANY)
-    return await Promise.all(policies.map(keptContent));
+    return await Promise.all(policies.map(ensureKept));
   const contents: FileContent[] = [];
-  for (const policy of policies) contents.push(await keptContent(policy));
+  for (const policy of policies) contents.push(await ensureKept(policy));
   return contents;
 }
 

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { ChainLink } from "../../evidence/chain.ts";
 import type {
   EvidenceFault,
@@ -36,7 +36,7 @@ export function storeWatch(path: string, database: DatabaseSync, readOnly: boole
   const mainFile = new FileIdentity(path);
   const walFile = new FileIdentity(`${path}-wal`);
   const indexFile = new FileIdentity(`${path}-shm`);
-  const sizes = readOnly ? null : new FileSizes(database);
+  const sizes = readOnly ? null : fileSizes(database);
   const diskHead = readOnly ? null : new DiskHead(path);
   const note = readOnly ? null : new HeadNote(path);
 
@@ -173,81 +173,76 @@ interface Sizes {
   readonly wal: number;
 }
 
+type FileSizes = ReturnType<typeof fileSizes>;
+
 /**
  * Whether a file became shorter although SQLite did not shorten it. It shortens the write-ahead log
  * only without a frame in use, and the main file only after a `VACUUM`, which lowers the number of
  * pages. It would fill missing bytes with zeros at the next checkpoint.
  */
-class FileSizes {
-  readonly #pageCount: StatementSync;
-  readonly #readDataVersion: StatementSync;
-  readonly #frames: StatementSync | null;
-  readonly #pageSize: number;
-  #dataVersion = 0;
+function fileSizes(database: DatabaseSync) {
+  let seenVersion = 0;
   /** Least sizes of the files. */
-  #least: Sizes = { main: 0, wal: 0 };
-
-  constructor(database: DatabaseSync) {
-    this.#pageCount = database.prepare("PRAGMA page_count");
-    this.#readDataVersion = database.prepare("PRAGMA data_version");
-    // Older versions take NOOP for a real checkpoint.
-    this.#frames = isAtLeast(database, [3, 51])
-      ? database.prepare("PRAGMA wal_checkpoint(NOOP)")
-      : null;
-    this.#pageSize = readNumber(database.prepare("PRAGMA page_size").get(), "page_size");
-    this.#dataVersion = this.#readVersion();
-  }
-
-  /** Whether neither file is shorter than at any look before: then nothing was truncated. */
-  haveGrown(sizes: Sizes): boolean {
-    if (sizes.main < this.#least.main || sizes.wal < this.#least.wal) return false;
-    this.#least = sizes;
-    return true;
-  }
-
-  /**
-   * The file that was truncated; `null` for none.
-   *
-   * @param read gives the sizes; `null` where a file is not the one that was opened
-   * @throws {Error} while the database is locked or cannot be read: nothing is known
-   */
-  findTruncated(read: () => Sizes | null): keyof Sizes | null {
-    // Read first: a VACUUM between the readings then shows at the next look.
-    const dataVersion = this.#readVersion();
-    // Frames before sizes: a file is never shorter than frames counted before need.
-    const frames = this.#frames === null ? null : readNumber(this.#frames.get(), "log");
-    const sizes = read();
-    if (sizes === null) return null;
-    const needed =
-      frames === null || frames <= 0 ? 0 : FILE_HEADER + frames * (FRAME_HEADER + this.#pageSize);
-    if (sizes.wal < needed) return "wal";
-    const main = this.#leastOfMain(sizes.main, frames, dataVersion);
-    if (main === null) return "main";
-    this.#least = { main, wal: sizes.wal };
-    this.#dataVersion = dataVersion;
-    return null;
-  }
+  let leastSizes: Sizes = { main: 0, wal: 0 };
+  const pageCount = database.prepare("PRAGMA page_count");
+  const readDataVersion = database.prepare("PRAGMA data_version");
+  // Older versions take NOOP for a real checkpoint.
+  const countFrames = isAtLeast(database, [3, 51])
+    ? database.prepare("PRAGMA wal_checkpoint(NOOP)")
+    : null;
+  const pageSize: number = readNumber(database.prepare("PRAGMA page_size").get(), "page_size");
+  seenVersion = readVersion();
 
   /** The least size from now on; `null` where the main file lacks bytes. */
-  #leastOfMain(size: number, frames: number | null, dataVersion: number): number | null {
-    const { main } = this.#least;
+  function leastOfMain(size: number, frames: number | null, dataVersion: number): number | null {
+    const { main } = leastSizes;
     // Without frames, SQLite derives the number of pages from the size.
-    const database =
-      frames === 0 ? size : readNumber(this.#pageCount.get(), "page_count") * this.#pageSize;
-    const least = frames === 0 ? main : Math.min(main, database);
+    const filled = frames === 0 ? size : readNumber(pageCount.get(), "page_count") * pageSize;
+    const least = frames === 0 ? main : Math.min(main, filled);
     if (size < least) {
       // Another process may have run VACUUM; what the file lacks is in the write-ahead log then.
-      const lacking = (database - size) / this.#pageSize;
-      if (dataVersion === this.#dataVersion || (frames !== null && lacking > frames)) return null;
+      const lacking = (filled - size) / pageSize;
+      if (dataVersion === seenVersion || (frames !== null && lacking > frames)) return null;
       return size;
     }
-    return Math.max(least, Math.min(size, database));
+    return Math.max(least, Math.min(size, filled));
   }
 
   /** Changes with every commit of another connection. */
-  #readVersion() {
-    return readNumber(this.#readDataVersion.get(), "data_version");
+  function readVersion() {
+    return readNumber(readDataVersion.get(), "data_version");
   }
+
+  return {
+    /** Whether neither file is shorter than at any look before: then nothing was truncated. */
+    haveGrown(sizes: Sizes): boolean {
+      if (sizes.main < leastSizes.main || sizes.wal < leastSizes.wal) return false;
+      leastSizes = sizes;
+      return true;
+    },
+    /**
+     * The file that was truncated; `null` for none.
+     *
+     * @param read gives the sizes; `null` where a file is not the one that was opened
+     * @throws {Error} while the database is locked or cannot be read: nothing is known
+     */
+    findTruncated(read: () => Sizes | null): keyof Sizes | null {
+      // Read first: a VACUUM between the readings then shows at the next look.
+      const dataVersion = readVersion();
+      // Frames before sizes: a file is never shorter than frames counted before need.
+      const frames = countFrames === null ? null : readNumber(countFrames.get(), "log");
+      const sizes = read();
+      if (sizes === null) return null;
+      const needed =
+        frames === null || frames <= 0 ? 0 : FILE_HEADER + frames * (FRAME_HEADER + pageSize);
+      if (sizes.wal < needed) return "wal";
+      const main = leastOfMain(sizes.main, frames, dataVersion);
+      if (main === null) return "main";
+      leastSizes = { main, wal: sizes.wal };
+      seenVersion = dataVersion;
+      return null;
+    },
+  };
 }
 
 function isAtLeast(database: DatabaseSync, [major, minor]: readonly [number, number]): boolean {

@@ -36,64 +36,64 @@ export function encodeMessage(value: unknown): Uint8Array {
   return Buffer.concat([head, clone]);
 }
 
-/** Reads one direction of a socket; interprets nothing before the right secret. */
-export class MessageReader<Message> {
-  readonly #secret: Buffer;
-  readonly #isMessage: (value: unknown) => value is Message;
-  #chunks: Buffer[] = [];
-  #length = 0;
-  #trusted = false;
+/**
+ * Reads one direction of a socket; interprets nothing before the right secret.
+ *
+ * @param isMessage whether a message is of the expected kind
+ */
+export function messageReader<Message>(
+  secret: Uint8Array,
+  isMessage: (value: unknown) => value is Message,
+) {
+  let chunks: Buffer[] = [];
+  let buffered = 0;
+  let isTrusted = false;
   /** Of the clone that comes next. */
-  #next: number | null = null;
+  let next: number | null = null;
+  const expected = Buffer.from(secret);
 
-  /** @param isMessage whether a message is of the expected kind */
-  constructor(secret: Uint8Array, isMessage: (value: unknown) => value is Message) {
-    this.#secret = Buffer.from(secret);
-    this.#isMessage = isMessage;
-  }
-
-  /** The secret has come, and was right. */
-  get trusted(): boolean {
-    return this.#trusted;
-  }
-
-  /** Nothing of a message is missing. */
-  get complete(): boolean {
-    return this.#trusted && this.#length === 0 && this.#next === null;
-  }
-
-  /** The messages that are whole now. @throws {DamagedLinkError} and reads no further */
-  *read(chunk: Buffer): Generator<Message, void> {
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    if (!this.#trusted) {
-      const secret = this.#take(SECRET);
-      if (secret === null) return;
-      if (!timingSafeEqual(secret, this.#secret))
-        throw new DamagedLinkError("the other side does not know the secret");
-      this.#trusted = true;
-    }
-    for (;;) {
-      this.#next ??= this.#take(HEAD)?.readUInt32LE() ?? null;
-      if (this.#next === null) return;
-      if (this.#next > LONGEST) throw new DamagedLinkError("the length of a message is impossible");
-      const body = this.#take(this.#next);
-      if (body === null) return;
-      this.#next = null;
-      const message = readBody(body);
-      if (!this.#isMessage(message)) throw new DamagedLinkError("a message is of another kind");
-      yield message;
-    }
-  }
-
-  #take(length: number): Buffer | null {
-    if (this.#length < length) return null;
-    const [first = Buffer.alloc(0)] = this.#chunks;
-    const bytes = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
-    this.#length -= length;
-    this.#chunks = this.#length === 0 ? [] : [bytes.subarray(length)];
+  function take(length: number): Buffer | null {
+    if (buffered < length) return null;
+    const [first = Buffer.alloc(0)] = chunks;
+    const bytes = chunks.length === 1 ? first : Buffer.concat(chunks);
+    buffered -= length;
+    chunks = buffered === 0 ? [] : [bytes.subarray(length)];
     return bytes.subarray(0, length);
   }
+
+  return {
+    /** The secret has come, and was right. */
+    get trusted(): boolean {
+      return isTrusted;
+    },
+    /** Nothing of a message is missing. */
+    get complete(): boolean {
+      return isTrusted && buffered === 0 && next === null;
+    },
+    /** The messages that are whole now. @throws {DamagedLinkError} and reads no further */
+    *read(chunk: Buffer): Generator<Message, void> {
+      chunks.push(chunk);
+      buffered += chunk.length;
+      if (!isTrusted) {
+        const given = take(SECRET);
+        if (given === null) return;
+        if (!timingSafeEqual(given, expected))
+          throw new DamagedLinkError("the other side does not know the secret");
+        isTrusted = true;
+      }
+      for (;;) {
+        next ??= take(HEAD)?.readUInt32LE() ?? null;
+        if (next === null) return;
+        if (next > LONGEST) throw new DamagedLinkError("the length of a message is impossible");
+        const body = take(next);
+        if (body === null) return;
+        next = null;
+        const message = readBody(body);
+        if (!isMessage(message)) throw new DamagedLinkError("a message is of another kind");
+        yield message;
+      }
+    },
+  };
 }
 
 function readBody(body: Buffer): unknown {

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import type { Worker } from "node:worker_threads";
 import type { FromWorker, ToWorker, WorkerStart } from "../store-engine.ts";
 import { startThread, type StoreThread } from "../worker-link.ts";
-import { type Door, encodeMessage, MessageReader, SECRET } from "./frames.ts";
+import { type Door, encodeMessage, messageReader, SECRET } from "./frames.ts";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ export class BorrowedThread
   /** Connects. The end of the connection is the end of the thread to this process: `exit`. */
   constructor({ address, workerSecret, threadSecret }: Door) {
     super();
-    const reader = new MessageReader(threadSecret, isFromThread);
+    const reader = messageReader(threadSecret, isFromThread);
     const socket = connect(address);
     this.#socket = socket;
     socket.write(workerSecret);

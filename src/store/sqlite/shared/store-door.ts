@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../store-engine.ts";
-import { type Door, DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
+import { type Door, DamagedLinkError, encodeMessage, messageReader } from "./frames.ts";
 
 /** Time limit for a connection to send the secret, milliseconds. */
 const PATIENCE = 5_000;
@@ -46,7 +46,7 @@ export function storeDoor(door: Door, thread: StoreDoorThread) {
   const server: Server = createServer((socket) => accept(socket));
 
   function accept(socket: Socket) {
-    const reader = new MessageReader(door.workerSecret, isRequest);
+    const reader = messageReader(door.workerSecret, isRequest);
     /** Requests whose decision was handed over and whose outcome was not written. */
     const open = new Set<string>();
     const late = setTimeout(() => socket.destroy(), PATIENCE);
