@@ -94,190 +94,123 @@ const MOST_DROPPED = 50_000;
 
 const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [] });
 
+export type EvidenceQueue = ReturnType<typeof evidenceQueue>;
+
 /**
  * Group commit: one batch is being written, the next one gathers. It is sent at the end of the turn
  * of the event loop in which an answer needs one of its decisions, or when its oldest decision or
  * outcome has waited for its delay. Turning a record into text and appending it to a list is all
  * that a request costs the main thread.
+ *
+ * @param newest row of the log as far as is known
  */
-export class EvidenceQueue {
-  readonly #append: Append;
-  readonly #limits: EvidenceLimits;
-  #gathering = emptyBatch();
-  #flying: Batch | null = null;
-  readonly #timer: CommitTimer;
+export function evidenceQueue(
+  append: Append,
+  limits: EvidenceLimits,
+  newest: EvidenceHead | null = null,
+) {
+  let gathered = emptyBatch();
+  let sent: Batch | null = null;
   /** When the batch that is being written was sent, on the clock of `performance.now()`. */
-  #sentAt = 0;
+  let sentAt = 0;
   /** Since when a confirmation is owed, through failures too, on the same clock. */
-  #owingSince: number | null = null;
-  #available = true;
-  #late = false;
+  let owingSince: number | null = null;
+  let available = true;
+  let isLate = false;
   /** Runs while a batch is being written that is not late, and while an answer waits. */
-  #lateTimer: ReturnType<typeof setTimeout> | null = null;
-  #closed = false;
-  #refused = 0;
-  #lost = 0;
+  let lateTimer: ReturnType<typeof setTimeout> | null = null;
+  let closed = false;
+  let refusedCount = 0;
+  let lostCount = 0;
   /** Requests with a decision on disk or on its way there, whose outcomes could not be kept. */
-  #unended: string[] = [];
+  let unended: string[] = [];
   /** Requests with rejected decisions, until they end. */
-  readonly #dropped = new Set<string>();
-  #head: EvidenceHead | null;
+  const dropped = new Set<string>();
+  const isFlushed = () => gathered.flushes.length > 0;
+  const timer = commitTimer(limits.gathering, isFlushed, () => send());
 
-  /** @param head the newest row of the log as far as is known */
-  constructor(append: Append, limits: EvidenceLimits, head: EvidenceHead | null = null) {
-    this.#append = append;
-    this.#limits = limits;
-    this.#head = head;
-    const isFlushed = () => this.#gathering.flushes.length > 0;
-    this.#timer = commitTimer(limits.gathering, isFlushed, () => this.#send());
-  }
-
-  /**
-   * An accepted decision is written, however late: a provider may have been called even if the
-   * answer is refused.
-   *
-   * @param settled called once: with `null` when the record is on disk
-   */
-  begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision {
-    const waiter = new Waiter(this.#need, settled);
-    const obstacle = this.#obstacle();
-    if (obstacle !== null) {
-      this.#refused += 1;
-      this.#drop(record.requestId);
-      waiter.settle(this.#unavailable(obstacle));
-      return waiter;
-    }
-    // A sum of refusals is submitted again with its id; then its outcome must be written.
-    if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
-    const { decisions, waiters } = this.#gathering;
-    decisions.push(decisionOf(record));
-    waiters.push(waiter);
-    if (this.#isDue(this.#gathering)) this.#sendSoon();
-    else this.#sendLater(this.#limits.delay);
-    return waiter;
-  }
-
-  /** The outcome of a rejected decision is dropped with it. */
-  settle(record: OutcomeRecord): void {
-    // A set look-up adds each new string to V8's string table first.
-    if (this.#dropped.size > 0 && this.#dropped.delete(record.requestId)) return;
-    const { outcomes } = this.#gathering;
-    if (this.#closed || this.#outcomeRoom() <= 0) return this.#lose(record.requestId);
-    outcomes.push(outcomeOf(record));
-    if (outcomes.length === 1) this.#sendLater(this.#limits.outcomeDelay);
-  }
-
-  flush(): Promise<void> {
-    if (this.#late) return Promise.reject(this.#unavailable("late"));
-    const { decisions, outcomes } = this.#gathering;
-    const gathers = decisions.length + outcomes.length > 0;
-    const batch = gathers ? this.#gathering : this.#flying;
-    if (batch === null) return Promise.resolve();
-    const flush = Promise.withResolvers<void>();
-    batch.flushes.push(flush);
-    if (gathers) this.#sendSoon();
-    return flush.promise;
-  }
-
-  /** Accepts nothing more; the rest can still be flushed. */
-  close(): void {
-    this.#closed = true;
-  }
-
-  /** A decision would be refused at once: late, full, or closed. */
-  get refusing(): boolean {
-    return this.#obstacle() !== null;
-  }
-
-  health(): EvidenceHealth {
-    return {
-      state: this.#available && !this.refusing ? "ok" : "unavailable",
-      waiting: this.#waiting(),
-      refused: this.#refused,
-      lost: this.#lost,
-      head: this.#head,
-      owing: this.#owing(),
-    };
+  function refusing(): boolean {
+    return findObstacle() !== null;
   }
 
   /** Milliseconds. */
-  #owing() {
-    return this.#owingSince === null ? 0 : performance.now() - this.#owingSince;
+  function owing() {
+    return owingSince === null ? 0 : performance.now() - owingSince;
   }
 
-  #unavailable(reason: EvidenceUnavailableReason) {
-    return new EvidenceUnavailableError(reason, this.#owing());
+  function unavailable(reason: EvidenceUnavailableReason) {
+    return new EvidenceUnavailableError(reason, owing());
   }
 
-  #waiting() {
-    return this.#gathering.waiters.length + (this.#flying?.waiters.length ?? 0);
+  function waiting() {
+    return gathered.waiters.length + (sent?.waiters.length ?? 0);
   }
 
-  #obstacle(): EvidenceUnavailableReason | null {
-    if (this.#closed) return "closed";
-    if (this.#late) return "late";
-    return this.#waiting() >= this.#limits.maxWaiting ? "full" : null;
+  function findObstacle(): EvidenceUnavailableReason | null {
+    if (closed) return "closed";
+    if (isLate) return "late";
+    return waiting() >= limits.maxWaiting ? "full" : null;
   }
 
   /** Records that gather while a batch is being written follow it. */
-  #sendSoon() {
-    if (this.#flying === null) this.#timer.sendSoon();
+  function sendSoon() {
+    if (sent === null) timer.sendSoon();
   }
 
-  #sendLater(delay: number) {
-    if (this.#flying === null) this.#timer.sendLater(delay);
+  function sendLater(delay: number) {
+    if (sent === null) timer.sendLater(delay);
   }
 
-  readonly #need = () => {
-    if (this.#flying !== null) this.#lookForLateAfter(this.#limits.maxWait);
-    this.#sendSoon();
-  };
+  function need() {
+    if (sent !== null) lookForLateAfter(limits.maxWait);
+    sendSoon();
+  }
 
-  #send() {
-    const batch = this.#gathering;
-    this.#gathering = emptyBatch();
-    this.#flying = batch;
-    this.#timer.clear();
-    this.#sentAt = performance.now();
-    this.#owingSince ??= this.#sentAt;
-    this.#lookForLateAfter(this.#limits.maxWait);
+  function send() {
+    const batch = gathered;
+    gathered = emptyBatch();
+    sent = batch;
+    timer.clear();
+    sentAt = performance.now();
+    owingSince ??= sentAt;
+    lookForLateAfter(limits.maxWait);
     const land = (finish: () => void) => {
-      this.#late = false;
+      isLate = false;
       // Before callers resolve: a flush from one of them must not wait for a written batch.
-      this.#flying = null;
+      sent = null;
       finish();
-      this.#scheduleNext();
+      scheduleNext();
     };
-    void this.#append([...batch.decisions, ...batch.outcomes]).then(
-      (appended) => land(() => this.#written(batch, appended)),
-      () => land(() => this.#failed(batch)),
+    void append([...batch.decisions, ...batch.outcomes]).then(
+      (appended) => land(() => written(batch, appended)),
+      () => land(() => failed(batch)),
     );
   }
 
-  #written(batch: Batch, { duplicates, lost, head }: Appended) {
-    this.#available = true;
-    this.#owingSince = null;
-    this.#head = head;
-    this.#lost += lost;
+  function written(batch: Batch, { duplicates, lost, head }: Appended) {
+    available = true;
+    owingSince = null;
+    newest = head;
+    lostCount += lost;
     for (const position of duplicates) {
       const waiter = batch.waiters[position];
       if (waiter?.wasTried === false) waiter.settle(new DuplicateDecisionError());
     }
     for (const waiter of batch.waiters) waiter.settle(null);
     for (const { resolve } of batch.flushes) resolve();
-    this.#endUnended();
+    endUnended();
   }
 
   /** Waiting answers are refused; all records are tried again, ahead of newer ones. */
-  #failed(batch: Batch) {
-    this.#available = false;
-    this.#refuseWaiters(batch, "failed", Number.POSITIVE_INFINITY);
+  function failed(batch: Batch) {
+    available = false;
+    refuseWaiters(batch, "failed", Number.POSITIVE_INFINITY);
     for (const waiter of batch.waiters) waiter.wasTried = true;
-    for (const { reject } of batch.flushes) reject(this.#unavailable("failed"));
-    const { decisions, outcomes, waiters, flushes } = this.#gathering;
-    const room = Math.max(0, this.#outcomeRoom());
-    for (const { requestId } of batch.outcomes.slice(room)) this.#lose(requestId);
-    this.#gathering = {
+    for (const { reject } of batch.flushes) reject(unavailable("failed"));
+    const { decisions, outcomes, waiters, flushes } = gathered;
+    const room = Math.max(0, outcomeRoom());
+    for (const { requestId } of batch.outcomes.slice(room)) lose(requestId);
+    gathered = {
       decisions: batch.decisions.concat(decisions),
       outcomes: batch.outcomes.slice(0, room).concat(outcomes),
       waiters: batch.waiters.concat(waiters),
@@ -286,31 +219,35 @@ export class EvidenceQueue {
   }
 
   /** @param delay milliseconds; nothing changes where it looks already */
-  #lookForLateAfter(delay: number) {
-    if (this.#lateTimer !== null) return;
+  function lookForLateAfter(delay: number) {
+    if (lateTimer !== null) return;
     // After a pause of the process, timers fire before answers that have arrived: read those first.
-    this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay).unref();
+    lateTimer = setTimeout(() => setImmediate(refuseLateAnswers), delay).unref();
   }
 
   /** Refuses answers. Requests at providers continue: they may be on disk before they end. */
-  readonly #refuseLate = () => {
-    this.#lateTimer = null;
-    const flying = this.#flying;
+  function refuseLateAnswers() {
+    lateTimer = null;
+    const flying = sent;
     if (flying === null) return;
-    const since = performance.now() - this.#limits.maxWait;
-    this.#late = this.#sentAt <= since;
-    let oldest = this.#late ? Number.POSITIVE_INFINITY : this.#sentAt;
-    for (const batch of [flying, this.#gathering]) {
-      oldest = Math.min(oldest, this.#refuseWaiters(batch, "late", since));
-      if (!this.#late) continue;
-      for (const { reject } of batch.flushes.splice(0)) reject(this.#unavailable("late"));
+    const since = performance.now() - limits.maxWait;
+    isLate = sentAt <= since;
+    let oldest = isLate ? Number.POSITIVE_INFINITY : sentAt;
+    for (const batch of [flying, gathered]) {
+      oldest = Math.min(oldest, refuseWaiters(batch, "late", since));
+      if (!isLate) continue;
+      for (const { reject } of batch.flushes.splice(0)) reject(unavailable("late"));
     }
     if (!Number.isFinite(oldest)) return;
-    this.#lookForLateAfter(Math.max(1, Math.ceil(oldest - since)));
-  };
+    lookForLateAfter(Math.max(1, Math.ceil(oldest - since)));
+  }
 
   /** Refuses answers that wait since `until`. @returns since when the longest other waits */
-  #refuseWaiters({ waiters }: Batch, reason: EvidenceUnavailableReason, until: number): number {
+  function refuseWaiters(
+    { waiters }: Batch,
+    reason: EvidenceUnavailableReason,
+    until: number,
+  ): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (const waiter of waiters) {
       const { neededAt } = waiter;
@@ -319,48 +256,113 @@ export class EvidenceQueue {
         oldest = Math.min(oldest, neededAt);
         continue;
       }
-      this.#refused += 1;
-      waiter.settle(this.#unavailable(reason));
+      refusedCount += 1;
+      waiter.settle(unavailable(reason));
     }
     return oldest;
   }
 
   /** Outcomes that still may gather. */
-  #outcomeRoom() {
-    return 2 * this.#limits.maxWaiting - this.#gathering.outcomes.length;
+  function outcomeRoom() {
+    return 2 * limits.maxWaiting - gathered.outcomes.length;
   }
 
-  #drop(requestId: string) {
-    if (this.#dropped.size < MOST_DROPPED) this.#dropped.add(requestId);
+  function drop(requestId: string) {
+    if (dropped.size < MOST_DROPPED) dropped.add(requestId);
   }
 
-  #lose(requestId: string) {
-    this.#lost += 1;
-    if (this.#unended.length < MOST_UNENDED) this.#unended.push(requestId);
+  function lose(requestId: string) {
+    lostCount += 1;
+    if (unended.length < MOST_UNENDED) unended.push(requestId);
   }
 
   /** A decision without an outcome stays open, and nothing after it could be pruned. */
-  #endUnended() {
-    if (this.#unended.length === 0) return;
+  function endUnended() {
+    if (unended.length === 0) return;
     const at = Date.now();
-    for (const requestId of this.#unended.splice(0, Math.max(0, this.#outcomeRoom())))
-      this.#gathering.outcomes.push(outcomeOf(unknownOutcome(requestId, at)));
+    for (const requestId of unended.splice(0, Math.max(0, outcomeRoom())))
+      gathered.outcomes.push(outcomeOf(unknownOutcome(requestId, at)));
   }
 
-  #scheduleNext() {
-    const { decisions, outcomes, waiters, flushes } = this.#gathering;
-    const isDue = this.#available && this.#isDue(this.#gathering);
+  function scheduleNext() {
+    const { decisions, outcomes, waiters, flushes } = gathered;
+    const isDue = available && isDueBatch(gathered);
     const isNeeded = waiters.some(({ neededAt, isSettled }) => neededAt !== null && !isSettled);
-    if (flushes.length > 0 || isNeeded || isDue) this.#sendSoon();
+    if (flushes.length > 0 || isNeeded || isDue) sendSoon();
     // The closing caller writes once more by `flush`; after that the process must be able to end.
-    else if (this.#closed && !this.#available) return;
-    else if (decisions.length > 0 && this.#available) this.#sendLater(this.#limits.delay);
-    else if (decisions.length + outcomes.length > 0) this.#sendLater(this.#limits.outcomeDelay);
+    else if (closed && !available) return;
+    else if (decisions.length > 0 && available) sendLater(limits.delay);
+    else if (decisions.length + outcomes.length > 0) sendLater(limits.outcomeDelay);
   }
 
-  #isDue({ waiters }: Batch) {
-    return waiters.length >= LARGE_BATCH || (waiters.length > 0 && this.#limits.delay === 0);
+  function isDueBatch({ waiters }: Batch) {
+    return waiters.length >= LARGE_BATCH || (waiters.length > 0 && limits.delay === 0);
   }
+
+  return {
+    /**
+     * An accepted decision is written, however late: a provider may have been called even if the
+     * answer is refused.
+     *
+     * @param settled called once: with `null` when the record is on disk
+     */
+    begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision {
+      const waiter = new Waiter(need, settled);
+      const obstacle = findObstacle();
+      if (obstacle !== null) {
+        refusedCount += 1;
+        drop(record.requestId);
+        waiter.settle(unavailable(obstacle));
+        return waiter;
+      }
+      // A sum of refusals is submitted again with its id; then its outcome must be written.
+      if (dropped.size > 0) dropped.delete(record.requestId);
+      const { decisions, waiters } = gathered;
+      decisions.push(decisionOf(record));
+      waiters.push(waiter);
+      if (isDueBatch(gathered)) sendSoon();
+      else sendLater(limits.delay);
+      return waiter;
+    },
+    /** The outcome of a rejected decision is dropped with it. */
+    settle(record: OutcomeRecord): void {
+      // A set look-up adds each new string to V8's string table first.
+      if (dropped.size > 0 && dropped.delete(record.requestId)) return;
+      const { outcomes } = gathered;
+      if (closed || outcomeRoom() <= 0) return lose(record.requestId);
+      outcomes.push(outcomeOf(record));
+      if (outcomes.length === 1) sendLater(limits.outcomeDelay);
+    },
+    flush(): Promise<void> {
+      if (isLate) return Promise.reject(unavailable("late"));
+      const { decisions, outcomes } = gathered;
+      const gathers = decisions.length + outcomes.length > 0;
+      const batch = gathers ? gathered : sent;
+      if (batch === null) return Promise.resolve();
+      const flush = Promise.withResolvers<void>();
+      batch.flushes.push(flush);
+      if (gathers) sendSoon();
+      return flush.promise;
+    },
+    /** Accepts nothing more; the rest can still be flushed. */
+    close(): void {
+      closed = true;
+    },
+    /** A decision would be refused at once: late, full, or closed. */
+    get refusing() {
+      return refusing();
+    },
+    health(): EvidenceHealth {
+      return {
+        state: available && !refusing() ? "ok" : "unavailable",
+        waiting: waiting(),
+        refused: refusedCount,
+        lost: lostCount,
+        head: newest,
+        owing: owing(),
+      };
+    },
+  };
 }
 
 /** A longer turn of the event loop has served other requests. Milliseconds. */

@@ -9,7 +9,7 @@ import {
   DuplicateDecisionError,
   EvidenceUnavailableError,
 } from "../../src/evidence/evidence-store.ts";
-import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
+import { evidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startTestServer } from "../support/server.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
@@ -251,7 +251,7 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
   });
 
   it("do not displace other records in the queue", async () => {
-    const queue = new EvidenceQueue(() => new Promise(() => {}), {
+    const queue = evidenceQueue(() => new Promise(() => {}), {
       gathering: 0,
       delay: 0,
       outcomeDelay: 1,

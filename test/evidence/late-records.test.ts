@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { readDecision, readOutcome } from "../../src/store/stored-evidence.ts";
-import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue } from "../../src/store/evidence-queue.ts";
+import { DEFAULT_EVIDENCE_LIMITS, evidenceQueue } from "../../src/store/evidence-queue.ts";
 import {
   answerJson,
   delta,
@@ -55,7 +55,7 @@ async function start(kind: "chat" | "embeddings", answers: "at_once" | "never") 
   });
   const log = { decisions: [] as unknown[], outcomes: [] as unknown[] };
   let land: ((well: boolean) => void) | null = null;
-  const queue = new EvidenceQueue(
+  const queue = evidenceQueue(
     async (records) => {
       const well = await new Promise<boolean>((resolve) => (land = resolve));
       if (!well) throw new Error("failed");

@@ -9,7 +9,7 @@ import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import {
   DEFAULT_EVIDENCE_LIMITS,
-  EvidenceQueue,
+  evidenceQueue,
   type Append,
   type Appended,
 } from "../../src/store/evidence-queue.ts";
@@ -41,7 +41,7 @@ async function routerOver(append: Append, limits: Partial<typeof DEFAULT_EVIDENC
       response.end(`${sse({ choices: [] })}data: [DONE]\n\n`);
     }
   });
-  const queue = new EvidenceQueue(append, { ...DEFAULT_EVIDENCE_LIMITS, ...limits }, GENESIS);
+  const queue = evidenceQueue(append, { ...DEFAULT_EVIDENCE_LIMITS, ...limits }, GENESIS);
   const router = await startRouter({
     table: tableOver([upstream]),
     runtime: {

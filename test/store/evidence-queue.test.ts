@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import {
-  EvidenceQueue,
+  evidenceQueue,
+  type EvidenceQueue,
   type Appended,
   type EvidenceLimits,
 } from "../../src/store/evidence-queue.ts";
@@ -24,7 +25,7 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
   writes: Write[];
 } {
   const writes: Write[] = [];
-  const queue = new EvidenceQueue(
+  const queue = evidenceQueue(
     (records) => {
       const decisions = records.filter(({ kind }) => kind === "decision");
       const outcomes = records.filter(({ kind }) => kind === "outcome");

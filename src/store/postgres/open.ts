@@ -1,6 +1,6 @@
 import type { Store } from "../port.ts";
 import { issuersOver, sessionsOver, summaryOver } from "../common-tables.ts";
-import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits, EvidenceQueue } from "../evidence-queue.ts";
+import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits, evidenceQueue } from "../evidence-queue.ts";
 import { evidenceWriter, processLease } from "./evidence/writer.ts";
 import {
   deleteThrough,
@@ -57,7 +57,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const writer = evidenceWriter(link, lease, sealer, limits.maxWait);
   // A failure from before the server came back is out of date.
   let failedSinceRestored = false;
-  const queue = new EvidenceQueue(async (records) => {
+  const queue = evidenceQueue(async (records) => {
     try {
       return await writer.append(records);
     } catch (error) {

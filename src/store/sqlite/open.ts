@@ -10,7 +10,7 @@ import {
   summaryOver,
 } from "../common-tables.ts";
 import { IN_MEMORY } from "./database.ts";
-import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
+import { DEFAULT_EVIDENCE_LIMITS, evidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import type { WorkerStart } from "./store-engine.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
@@ -63,7 +63,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     ...link.remote("batches", "head", "after", "before", "positionOf"),
     ...evidence,
   };
-  const queue = new EvidenceQueue(
+  const queue = evidenceQueue(
     evidence.append,
     { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
     await batches.head().catch(() => null),
