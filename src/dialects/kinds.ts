@@ -293,7 +293,7 @@ export function storedState(param: string, sentence: string): ServiceError {
 }
 
 /** The 400 for a model that the provider would call beside the route's. */
-function otherModel(param: string): ServiceError {
+function otherModel(param: string) {
   return invalidRequest(
     "unsupported_routing_field",
     `${param} lets the provider call another model: routes.yaml defines which models may get a request`,

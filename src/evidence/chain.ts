@@ -118,7 +118,7 @@ export function chainVerifier({ from, remembered = [] }: ChainStart) {
   const links = new RememberedLinks(remembered);
 
   /** Where the request ended; `null` where that was not seen, or is long ago. */
-  function endOf(requestId: string): number | null {
+  function endOf(requestId: string) {
     return ended.get(requestId) ?? endedBefore.get(requestId) ?? null;
   }
 

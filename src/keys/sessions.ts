@@ -104,7 +104,7 @@ export function createSessions(store: SessionStore, randomBytes: RandomBytes) {
   }
 
   /** Ends it here at once, and within a second for every other process. */
-  async function endSession(value: string): Promise<void> {
+  async function endSession(value: string) {
     const digest = digestOf(value);
     await store.endSession(digest);
     forget(digest);

@@ -295,12 +295,12 @@ export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasO
   }
 
   /** Ends a reservation of which nothing was used: no call was made. */
-  function releaseReservation(reservation: Reservation): void {
+  function releaseReservation(reservation: Reservation) {
     void settle(reservation, NOTHING);
   }
 
   /** Gives back idle amounts and renews leases. Call it about every second. */
-  async function sweep(): Promise<void> {
+  async function sweep() {
     await flight;
     await ask("sweep");
   }
@@ -309,7 +309,7 @@ export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasO
    * Refuses from now on, and gives back all leases. Requests in flight may settle before it
    * resolves, not after.
    */
-  async function close(): Promise<void> {
+  async function close() {
     closed = true;
     if (flight === null) await ask("close");
     else {

@@ -19,7 +19,7 @@ export function numbered<Value>() {
   const numbers = new Map<string, number>();
   return {
     /** @param key equal for equal values only. */
-    numberOf: (key: string, value: () => Value): number =>
+    numberOf: (key: string, value: () => Value) =>
       remembered(numbers, key, () => values.push(value()) - 1),
     at(number: number): Value {
       const value = values[number];
@@ -34,7 +34,7 @@ export type Recent<Value> = ReturnType<typeof recent<Value>>;
 /** Caches the most recent values by key. @param limit how many. */
 export function recent<Value>(limit: number) {
   const values = new Map<string, Value>();
-  return (key: string, make: () => Value): Value =>
+  return (key: string, make: () => Value) =>
     remembered(values, key, () => {
       const value = make();
       const [oldest] = values.keys();

@@ -129,7 +129,7 @@ export function evidenceQueue(
   const isFlushed = () => gathered.flushes.length > 0;
   const timer = commitTimer(limits.gathering, isFlushed, () => send());
 
-  function refusing(): boolean {
+  function refusing() {
     return findObstacle() !== null;
   }
 

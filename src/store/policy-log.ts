@@ -93,7 +93,7 @@ function policyLogWatchers(readHead: () => Promise<ChainLink>) {
   let publications = 0;
 
   /** Reports a new head at once. A head that was reported already calls no listener. */
-  function publish({ hash }: ChainLink): void {
+  function publish({ hash }: ChainLink) {
     if (hash === reported) return;
     reported = hash;
     publications += 1;

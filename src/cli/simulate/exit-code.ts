@@ -56,7 +56,7 @@ function isMetLatently(
   { future_rows: latent }: SimulationReport,
   value: FailOnValue,
   promoting: boolean,
-): boolean {
+) {
   return (latent?.changes ?? []).some(
     ({ kind, direction, view }) =>
       value === (kind === "constraint" ? "more_permissive" : "weaker_obligation") &&
@@ -107,7 +107,7 @@ function differs({
   new_data_paths: gained,
   lost_data_paths: lost,
   new_route_paths: routes,
-}: ComparisonReport): boolean {
+}: ComparisonReport) {
   return changed + gained.length + lost.length + routes.length > 0 || access !== "equivalent";
 }
 

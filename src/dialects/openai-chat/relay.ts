@@ -86,7 +86,7 @@ function fitRelayed(edit: BodyEdit) {
 }
 
 /** The member with the output limit; without one, the member that the caller names. */
-function limitMember(body: Members): "max_tokens" | "max_completion_tokens" {
+function limitMember(body: Members) {
   return typeof body.max_completion_tokens !== "number" && Object.hasOwn(body, "max_tokens")
     ? "max_tokens"
     : "max_completion_tokens";

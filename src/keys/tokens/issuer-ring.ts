@@ -34,7 +34,7 @@ export async function openIssuerRing(store: IssuerStore, clock: Clock) {
    */
   let next: Promise<void> | null = null;
 
-  async function add(records: readonly IssuerRecord[]): Promise<void> {
+  async function add(records: readonly IssuerRecord[]) {
     const now = clock();
     for (const [kid, { expiresAt }] of issuers) if (expiresAt <= now) issuers.delete(kid);
     for (const { kid, publicKey, expiresAt } of records) {

@@ -131,7 +131,7 @@ export function servePolicies(
   let failure: string | null = null;
   let isClosed = false;
 
-  function listen(listener: PolicyListener): void {
+  function listen(listener: PolicyListener) {
     listeners.push(listener);
     // A candidate that could not be loaded at the start.
     if (status !== null && status.unusable.length > 0) listener.failed(status.unusable);
@@ -185,7 +185,7 @@ export function servePolicies(
    * Decides by the newest rows of the log from now on. @throws {ContentUnusableError} @throws
    * {StoreUnavailableError} and keeps the running set.
    */
-  function apply(): Promise<void> {
+  function apply() {
     return inTurn(applyNewest);
   }
 

@@ -85,7 +85,7 @@ export function keptModules(
   /**
    * Compares contents in slots that were not compared yet, one after the other, at low priority.
    */
-  function verify(states: PolicyStates): void {
+  function verify(states: PolicyStates) {
     for (const { id, enforced, candidate, contents } of states.policies.values()) {
       for (const slot of [enforced, candidate]) {
         const module = slot === null ? null : contents.get(slot.digest)?.module;

@@ -119,7 +119,7 @@ export function createWorkerPool(pool: WorkerPoolOptions) {
   }
 
   /** Sends every worker the result of the newest reload for its /status. */
-  function reloadEnded(failed: boolean): void {
+  function reloadEnded(failed: boolean) {
     reloadFailed = failed;
     reportStatus();
   }
@@ -333,7 +333,7 @@ export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
     events.ended(signal ?? `exit code ${code ?? 0}`);
   });
 
-  function send(message: ToWorkerProcess): void {
+  function send(message: ToWorkerProcess) {
     // Its death in this moment is reported by `exit`.
     if (worker.isConnected()) worker.send(message, () => {});
   }
@@ -381,7 +381,7 @@ export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
     });
   }
 
-  function kill(): void {
+  function kill() {
     worker.process.kill("SIGKILL");
   }
 

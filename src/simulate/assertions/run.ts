@@ -65,7 +65,7 @@ export function runAssertions(assertions: readonly Assertion[], tables: OfSides<
     return [{ assertion, means, judge, classes: 0, violations: 0, first: null }];
   });
   return {
-    visit: (comparison: ClassComparison): void => {
+    visit: (comparison: ClassComparison) => {
       for (const running of all) {
         if (running.means(comparison.sample) && !isOwnDoing(running.assertion, comparison.sample))
           judgeClass(running, comparison);
@@ -306,7 +306,7 @@ function formatEndpoint({ endpoint, provider, region }: PlannedEndpoint) {
   return `${endpoint} (${provider}, ${region})`;
 }
 
-function formatDenial({ policy, constraint, reason }: OutcomeDenial): string {
+function formatDenial({ policy, constraint, reason }: OutcomeDenial) {
   return `${policy}/${constraint} (${reason})`;
 }
 

@@ -76,7 +76,7 @@ function withoutSubject(denial: Outcome["denial"]): Outcome["denial"] {
 }
 
 /** By which preference a caller excludes all that is left does not matter. */
-function keyOf(denial: Outcome["denial"]): Outcome["denial"] {
+function keyOf(denial: Outcome["denial"]) {
   return denial?.policy === "preferences" ? { ...denial, constraint: "" } : withoutSubject(denial);
 }
 

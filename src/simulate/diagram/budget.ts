@@ -34,7 +34,7 @@ export function budgetUntil(deadline: number) {
   let isFull = false;
   const isOver = () => isFull || Date.now() >= deadline;
   /** @throws {TimeUpError} */
-  const check = (): void => {
+  const check = () => {
     checks += 1;
     if (checks % CHECKS_PER_LOOK === 0) isFull ||= isHeapFull();
     if (isOver()) throw new TimeUpError("the time of the simulation is up");

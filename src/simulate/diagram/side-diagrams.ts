@@ -72,7 +72,7 @@ function verdictFold(diagrams: Diagrams, evaluations: Numbered<PolicyEvaluation>
   /** The candidates that filters leave out. @param policies roots, in the order of the policies. */
   const filters = (policies: readonly Node[]) => policies.reduce(filter, start);
   return {
-    at: (number: number): Folded => results.at(number),
+    at: (number: number) => results.at(number),
     filters,
     /** @param candidates ids of those that are evaluated. */
     results(policies: readonly Node[], candidates: readonly string[]): Node {
@@ -294,8 +294,8 @@ export function sideDiagrams({ decider, views }: LoadedSide, shared: OperationDi
     acting,
     views,
     /** The regions that an obligation names, in the side's table. */
-    regionsOf: (name: string): readonly string[] => regionsNamed(table, name) ?? [],
-    outcomesAt: (number: number): SideOutcomes => distinct.at(number),
+    regionsOf: (name: string) => regionsNamed(table, name) ?? [],
+    outcomesAt: (number: number) => distinct.at(number),
 
     /** The policies' verdicts on a state. */
     verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {

@@ -1,5 +1,5 @@
 import { remembered } from "../remembered.ts";
-import { type AssertionTally, isOwnDoing, meaningOf, runAssertions } from "../assertions/run.ts";
+import { isOwnDoing, meaningOf, runAssertions } from "../assertions/run.ts";
 import { changeKinds, destinationsOf } from "../compare/change-kinds.ts";
 import { jobComparison, jobPaths, namedMembers } from "../compare/comparison-tally.ts";
 import { emptyTally, jobCandidates, type SimulationTally } from "../compare/simulation-tally.ts";
@@ -194,7 +194,7 @@ export function jobRunner(input: JobInput) {
       return pairsOf(base.decider.decideSample(sample), head.decider.decideSample(sample));
     },
     /** @returns whether the job was decided whole; otherwise the tally has a part of it. */
-    run: (index: number): boolean => inTime(() => run(index)),
+    run: (index: number) => inTime(() => run(index)),
     /**
      * Decides requests of an unchanged job, and notes the rules that they meet and the destinations
      * that they reach, but counts none of them.
@@ -203,9 +203,9 @@ export function jobRunner(input: JobInput) {
      * repeatedly; true ends the run. @param onlyVerdicts notes nothing but the policies' verdicts.
      * @returns false where the time is up.
      */
-    look: (...given: Parameters<typeof look>): boolean => inTime(() => look(...given)),
+    look: (...given: Parameters<typeof look>) => inTime(() => look(...given)),
     /** No request was decided yet. */
-    noAssertions: (): AssertionTally => runAssertions(input.assertions, tables).snapshot(),
+    noAssertions: () => runAssertions(input.assertions, tables).snapshot(),
   };
 }
 

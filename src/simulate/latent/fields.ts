@@ -343,10 +343,7 @@ function namesOf(
 }
 
 /** A closed list. */
-function closed<Value extends string>(
-  values: readonly Value[],
-  { tellsApart }: PolicyReads,
-): readonly NameClass<Value>[] {
+function closed<Value extends string>(values: readonly Value[], { tellsApart }: PolicyReads) {
   return classesOf(values, (value) => (tellsApart(value) ? value : ""));
 }
 

@@ -90,7 +90,7 @@ interface Entry {
  * Groups with recorded calls come first; then by the worst change, recorded use, shapes and key: the
  * same order for the same trees and evidence.
  */
-function bySeverity(left: Entry, right: Entry): number {
+function bySeverity(left: Entry, right: Entry) {
   return (
     Number(left.seen === null) - Number(right.seen === null) ||
     rankOf(left.group) - rankOf(right.group) ||

@@ -352,9 +352,9 @@ export function assertedNames(
       return (after[index] ??= numberOf(new Set(sets.at(set).names).add(index)));
     },
     /** Whether no further name changes the aspects of a request. */
-    isSettled: (set: AssertedSet): boolean => sets.at(set).isSettled,
+    isSettled: (set: AssertedSet) => sets.at(set).isSettled,
     /** One object for equal aspects. */
-    aspects: (set: AssertedSet, signatureFamilies: readonly string[]): readonly Aspect[] =>
+    aspects: (set: AssertedSet, signatureFamilies: readonly string[]) =>
       remembered(aspects, `${set} ${signatureFamilies.join()}`, () => {
         const chosen = [...sets.at(set).names].flatMap((index) => examples[index] ?? []);
         const found = aspectsOf(chosen, signatureFamilies);

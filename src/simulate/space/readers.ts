@@ -131,15 +131,15 @@ export function projectionFor(
   return {
     /** Whether a reader's answer may depend on the order of candidates. */
     seesOrder: readers.some((reader) => reader.seesOrder),
-    sees: (path: string): boolean =>
+    sees: (path: string) =>
       remembered(seen, path, () => readers.some((reader) => readsPath(reader, path))),
-    zone: (name: string): ZoneReading => remembered(zones, name, () => zoneReading(readers, name)),
+    zone: (name: string) => remembered(zones, name, () => zoneReading(readers, name)),
     /** Whether a reader sees more of a list than whether names that it contains are in it. */
-    seesAllOf: (path: string): boolean => readers.some((reader) => readsAllOf(reader, path)),
+    seesAllOf: (path: string) => readers.some((reader) => readsAllOf(reader, path)),
     /** Whether a reader contains the name, at any path. */
-    names: (name: string): boolean => readers.some(({ names }) => names(name)),
+    names: (name: string) => readers.some(({ names }) => names(name)),
     /** Whether a reader may distinguish the name from every other one at the path. */
-    distinguishes: (path: string, name: string): boolean =>
+    distinguishes: (path: string, name: string) =>
       readers.some((reader) => readsPath(reader, path) && canDistinguish(reader, path, name)),
   };
 }
@@ -161,9 +161,9 @@ export function ambiguousNames(table: RoutingTable) {
   const cache = new WeakMap<readonly string[], ReadonlySet<string>>();
   return {
     /** Names of two kinds, whichever reader needs them. */
-    all: (): ReadonlySet<string> => repeated(kinds),
+    all: () => repeated(kinds),
     /** Names of two kinds that a reader reads both, and may compare. */
-    of: (reader: Pick<Reader, "reads" | "relates">): ReadonlySet<string> =>
+    of: (reader: Pick<Reader, "reads" | "relates">) =>
       reader.relates
         ? remembered(cache, reader.reads, () =>
             repeated(kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path)))),

@@ -261,7 +261,7 @@ export function sideWalk(view: SideView) {
      * The state of requests that began in a state and reached a node. @param number of the
      * state; equal for equal ones.
      */
-    stateAt: (node: NodeId, start: SideState, number: number): SideState =>
+    stateAt: (node: NodeId, start: SideState, number: number) =>
       remembered(states, node * STATES + number, () => stateFrom(nodes.at(node), start)),
   };
 }

@@ -120,7 +120,7 @@ export function keyFeed(link: PostgresLink) {
   let closed = false;
 
   /** Rows of keys as they now are. Nothing happens while there is no watcher. */
-  function publish(rows: readonly Row[]): void {
+  function publish(rows: readonly Row[]) {
     if (timer === null) return;
     const fresh = rows
       .map(readKey)
@@ -320,13 +320,13 @@ export function rollUpFolder(link: PostgresLink, sealer: EvidenceSealer, works: 
   }, INTERVAL);
 
   /** Resolves when every row up to `position` is counted. @throws {StoreUnavailableError} */
-  async function foldTo(position: number): Promise<void> {
+  async function foldTo(position: number) {
     let folded: number | null = readNumber((await link.query(CURSOR))[0], "position");
     while (folded !== null && folded < position) folded = await stepOnce();
   }
 
   /** Resolves when everything written before is counted. @throws {StoreUnavailableError} */
-  async function foldAll(): Promise<void> {
+  async function foldAll() {
     await foldTo((await sealer.seal()).position);
   }
 

@@ -9,9 +9,9 @@ export type Connection = ReturnType<typeof storeConnection>;
 export function storeConnection(database: DatabaseSync) {
   // IMMEDIATE takes the write lock before the first read: a deferred transaction that reads first
   // fails at its first write when another process committed in between, and no waiting helps it.
-  const begin: StatementSync = database.prepare("BEGIN IMMEDIATE");
-  const commit: StatementSync = database.prepare("COMMIT");
-  const rollback: StatementSync = database.prepare("ROLLBACK");
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const commit = database.prepare("COMMIT");
+  const rollback = database.prepare("ROLLBACK");
 
   return {
     /** Prepares every statement of a table. */

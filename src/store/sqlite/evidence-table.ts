@@ -1,13 +1,7 @@
 import type { ChainKind, ChainLink } from "../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceProcess } from "../../evidence/evidence-store.ts";
 import { LOST_IS_LISTED } from "../../evidence/evidence-store.ts";
-import {
-  type Abandoned,
-  type NewRecord,
-  type StoredBatch,
-  readRows,
-  sealBatch,
-} from "../batch/batch-lines.ts";
+import { type NewRecord, type StoredBatch, readRows, sealBatch } from "../batch/batch-lines.ts";
 import type { Appended } from "../evidence-queue.ts";
 import {
   readAbandoned,
@@ -91,7 +85,7 @@ export function batchTable(connection: Connection) {
   const sql = connection.prepare(BATCH_SQL);
 
   /** The newest row of any process; after a prune of everything, the row that it ended at. */
-  function head(): ChainLink {
+  function head() {
     return readLink(sql.newest.get() ?? sql.start.get());
   }
 
@@ -203,7 +197,7 @@ export function evidenceTable(parts: EvidenceParts) {
   let endedBefore: ReadonlySet<string> = new Set();
   const sql = parts.connection.prepare(EVIDENCE_SQL);
 
-  function writes(): boolean {
+  function writes() {
     return processId !== null;
   }
 
@@ -216,7 +210,7 @@ export function evidenceTable(parts: EvidenceParts) {
   }
 
   /** Requests of dead processes, the oldest first. */
-  function abandoned(limit = MOST_ABANDONED): Abandoned {
+  function abandoned(limit = MOST_ABANDONED) {
     return readAbandoned(sql.abandoned.all(parts.now() - LEASE, limit));
   }
 

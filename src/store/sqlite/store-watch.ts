@@ -190,7 +190,7 @@ function fileSizes(database: DatabaseSync) {
   const countFrames = isAtLeast(database, [3, 51])
     ? database.prepare("PRAGMA wal_checkpoint(NOOP)")
     : null;
-  const pageSize: number = readNumber(database.prepare("PRAGMA page_size").get(), "page_size");
+  const pageSize = readNumber(database.prepare("PRAGMA page_size").get(), "page_size");
   seenVersion = readVersion();
 
   /** The least size from now on; `null` where the main file lacks bytes. */

@@ -233,7 +233,7 @@ export function rollUpTable(connection: Connection, log: BatchTable) {
   const sql = connection.prepare(ROLL_UP_SQL);
 
   /** Adds to the cells what they lack. @param least position that is enough; absent: the end */
-  function write(least = Number.POSITIVE_INFINITY): void {
+  function write(least = Number.POSITIVE_INFINITY) {
     const newest = log.head().position;
     if (readNumber(sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
     try {

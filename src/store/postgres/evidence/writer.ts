@@ -58,7 +58,7 @@ export function evidenceWriter(
   let previous: Promise<unknown> = Promise.resolve();
 
   /** Sets {@link fault} by comparing what is durable. @throws {StoreUnavailableError} */
-  async function compare(): Promise<void> {
+  async function compare() {
     let { cause }: { cause: EvidenceFault["cause"] | null } = await sealer.readHead();
     const written = newest;
     if (cause === null && written > 0) {

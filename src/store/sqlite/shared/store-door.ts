@@ -1,4 +1,4 @@
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../store-engine.ts";
 import { type Door, DamagedLinkError, encodeMessage, messageReader } from "./frames.ts";
@@ -43,7 +43,7 @@ export function storeDoor(door: Door, thread: StoreDoorThread) {
   let retry: NodeJS.Timeout | null = null;
   let closed = false;
   let fault: FromWorker | null = null;
-  const server: Server = createServer((socket) => accept(socket));
+  const server = createServer((socket) => accept(socket));
 
   function accept(socket: Socket) {
     const reader = messageReader(door.workerSecret, isRequest);
