@@ -6,72 +6,28 @@ export type Release = () => void;
 /** Ends a wait, with a slot or without one. */
 type Settle = (release: Release | null) => void;
 
+export type ConcurrencyLimiter = ReturnType<typeof concurrencyLimiter>;
+
 /**
  * A limit on concurrent calls with a bounded queue, first come, first served: a later call is not
  * admitted before waiting ones, so none waits for ever behind a stream of others.
+ *
+ * @param most concurrent calls, at least 1.
  */
-export class ConcurrencyLimiter {
-  #limit: number;
-  #queue: QueueSettings;
-  #inFlight = 0;
-  readonly #waiting = new InFlightList<Settle>();
-
-  /** @param limit concurrent calls, at least 1. */
-  constructor(limit: number, queue: QueueSettings) {
-    this.#limit = limit;
-    this.#queue = queue;
-  }
-
-  /** Calls in flight. Above the limit only after it was lowered. */
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
-  /** Calls in the queue. Above its size only after that was lowered. */
-  get waiting(): number {
-    return this.#waiting.size;
-  }
-
-  get queue(): QueueSettings {
-    return this.#queue;
-  }
+export function concurrencyLimiter(most: number, settings: QueueSettings) {
+  let running = 0;
+  const line = new InFlightList<Settle>();
 
   /** A free slot; `null` without one, and always while a call waits in the queue. */
-  tryEnter(): Release | null {
+  function tryEnter(): Release | null {
     // Free slots are given to waiting calls at once (`#admit`): a free slot means that none waits.
-    return this.#inFlight >= this.#limit ? null : this.#take();
+    return running >= most ? null : takeSlot();
   }
 
-  /**
-   * A free slot at once, or the next one in this caller's turn. `null` where the queue is full, at
-   * the end of the queue's longest wait or at the deadline, and after an abort, which removes the
-   * waiter in the same turn.
-   *
-   * A free slot is given after the deadline too: the call then fails by the deadline, not by a
-   * limit that was not reached. An abort after a slot was given changes nothing: the caller has to
-   * release it.
-   *
-   * @param deadline on the clock of `performance.now()`.
-   */
-  enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
-    if (signal?.aborted === true) return Promise.resolve(null);
-    const release = this.tryEnter();
-    if (release !== null || this.#waiting.size >= this.#queue.size) return Promise.resolve(release);
-    const wait = Math.min(this.#queue.wait, deadline - performance.now());
-    return wait > 0 ? this.#wait(wait, signal) : Promise.resolve(null);
-  }
-
-  /**
-   * For a reload: applies to later calls. Waiting ones keep their longest wait; a raised limit
-   * admits the first of them at once.
-   */
-  setLimits(limit: number, queue: QueueSettings): void {
-    this.#limit = limit;
-    this.#queue = queue;
-    this.#admit();
-  }
-
-  #wait(milliseconds: number, signal: AbortSignal | undefined): Promise<Release | null> {
+  function waitInLine(
+    milliseconds: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Release | null> {
     return new Promise((resolve) => {
       const settle: Settle = (release) => {
         leave();
@@ -83,29 +39,71 @@ export class ConcurrencyLimiter {
       const giveUp = (): void => settle(null);
       const timer = setTimeout(giveUp, milliseconds);
       signal?.addEventListener("abort", giveUp);
-      const leave = this.#waiting.enter(settle);
+      const leave = line.enter(settle);
     });
   }
 
-  #take(): Release {
-    this.#inFlight += 1;
+  function takeSlot(): Release {
+    running += 1;
     let isInside = true;
     return () => {
       if (!isInside) return;
       isInside = false;
-      this.#inFlight -= 1;
-      this.#admit();
+      running -= 1;
+      admit();
     };
   }
 
   /** In the same turn in which a slot became free, so that no other call can take it. */
-  #admit(): void {
-    while (this.#inFlight < this.#limit) {
-      const settle = this.#waiting.first;
+  function admit(): void {
+    while (running < most) {
+      const settle = line.first;
       if (settle === null) return;
-      settle(this.#take());
+      settle(takeSlot());
     }
   }
+
+  return {
+    /** Calls in flight. Above the limit only after it was lowered. */
+    get inFlight(): number {
+      return running;
+    },
+    /** Calls in the queue. Above its size only after that was lowered. */
+    get waiting(): number {
+      return line.size;
+    },
+    get queue(): QueueSettings {
+      return settings;
+    },
+    tryEnter,
+    /**
+     * A free slot at once, or the next one in this caller's turn. `null` where the queue is full, at
+     * the end of the queue's longest wait or at the deadline, and after an abort, which removes the
+     * waiter in the same turn.
+     *
+     * A free slot is given after the deadline too: the call then fails by the deadline, not by a
+     * limit that was not reached. An abort after a slot was given changes nothing: the caller has to
+     * release it.
+     *
+     * @param deadline on the clock of `performance.now()`.
+     */
+    enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
+      if (signal?.aborted === true) return Promise.resolve(null);
+      const release = tryEnter();
+      if (release !== null || line.size >= settings.size) return Promise.resolve(release);
+      const wait = Math.min(settings.wait, deadline - performance.now());
+      return wait > 0 ? waitInLine(wait, signal) : Promise.resolve(null);
+    },
+    /**
+     * For a reload: applies to later calls. Waiting ones keep their longest wait; a raised limit
+     * admits the first of them at once.
+     */
+    setLimits(limit: number, queue: QueueSettings): void {
+      most = limit;
+      settings = queue;
+      admit();
+    },
+  };
 }
 
 /** Admits calls to one endpoint. */

@@ -4,7 +4,12 @@ import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
 import type { FindProxy } from "./egress-proxy.ts";
 import { guardedConnector, ProviderClient, type Reach } from "./provider-client.ts";
-import { ConcurrencyLimiter, limiterOf, type EndpointLimiter } from "./concurrency-limiter.ts";
+import {
+  concurrencyLimiter,
+  type ConcurrencyLimiter,
+  limiterOf,
+  type EndpointLimiter,
+} from "./concurrency-limiter.ts";
 
 /** Constants of all calls to one provider. */
 export interface Connection {
@@ -202,7 +207,7 @@ function takeLimiter(
   queue: QueueSettings,
   releases: Release[],
 ): ConcurrencyLimiter {
-  const limiter = limiters.take(id, releases, () => new ConcurrencyLimiter(limit, queue));
+  const limiter = limiters.take(id, releases, () => concurrencyLimiter(limit, queue));
   limiter.setLimits(limit, queue);
   return limiter;
 }

@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../canon/failure.ts";
 import { CALL_KINDS, type CallKind } from "../canon/operation.ts";
 import type { EndpointRow, HealthSettings, ProviderRow, RoutingTable } from "../canon/table.ts";
 import type { Connection } from "./connections.ts";
-import { HEALTHY, Health, type HealthState } from "./health.ts";
+import { HEALTHY, endpointHealth, type Health, type HealthState } from "./health.ts";
 
 /** Inputs of probes: the table and the connections in force. */
 interface ProbeGround {
@@ -318,7 +318,7 @@ export class EndpointTracker {
     const existing = this.#endpoints.get(endpointId);
     if (existing !== undefined) return existing;
     const tracked: TrackedEndpoint = {
-      health: new Health(),
+      health: endpointHealth(),
       measures: new Measures(),
       isRetired: false,
     };
@@ -481,7 +481,7 @@ class Latencies extends RecentSamples {
 
 /** For an endpoint that was never called. */
 const UNUSED: TrackedEndpoint = {
-  health: new Health(),
+  health: endpointHealth(),
   measures: new Measures(),
   isRetired: false,
 };

@@ -368,8 +368,6 @@ export function evidenceQueue(
 /** A longer turn of the event loop has served other requests. Milliseconds. */
 const LONG_TURN = 0.1;
 
-type CommitTimer = ReturnType<typeof commitTimer>;
-
 /**
  * When a batch is sent: once the event loop has nothing else to do, or later.
  *

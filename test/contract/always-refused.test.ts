@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { EXAMPLES } from "../../src/http/contract/examples.ts";
+import { EXAMPLES } from "../../src/http/contract/openapi.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { bodyOf } from "../../src/http/control/control-call.ts";
 import type { CREATE_KEY_SCHEMA } from "../../src/http/contract/key-schemas.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { EXAMPLE_DIGEST, EXAMPLE_ETAG, EXAMPLE_KEY } from "../../src/http/contract/examples.ts";
+import { EXAMPLE_DIGEST, EXAMPLE_ETAG, EXAMPLE_KEY } from "../../src/http/contract/openapi.ts";
 import type { Answered } from "./contract.ts";
 
 const PATH = resolve(import.meta.dirname, "../../src/http/contract/recorded-answers.json");

@@ -8,7 +8,7 @@ import {
   EXAMPLE_EXPIRY,
   EXAMPLE_KEY,
   EXAMPLES,
-} from "../../src/http/contract/examples.ts";
+} from "../../src/http/contract/openapi.ts";
 import { deviations, exampleDeviations, type Answered } from "./contract.ts";
 import { AnswerRecorder } from "./answer-recorder.ts";
 import { bearer, pathOf, serve, type Served } from "./served.ts";

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { isJsonObject } from "../../src/canon/json.ts";
 import type { Endpoint } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { EXAMPLES } from "../../src/http/contract/examples.ts";
+import { EXAMPLES } from "../../src/http/contract/openapi.ts";
 import { deviations, type Answered } from "./contract.ts";
 import { bearer, serve, type Served } from "./served.ts";
 

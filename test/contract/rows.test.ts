@@ -5,7 +5,7 @@ import {
   type InferenceEndpoint,
   TAGS,
 } from "../../src/http/contract/endpoint.ts";
-import { HANDLERS } from "../../src/http/control/handlers.ts";
+import { HANDLERS } from "../../src/http/control/handle.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { CHAT_STREAM } from "../../src/dialects/openai-chat/dialect.ts";

@@ -6,7 +6,7 @@ import type { CREATE_KEY_SCHEMA } from "../../src/http/contract/key-schemas.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-page.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { EXAMPLES } from "../../src/http/contract/examples.ts";
+import { EXAMPLES } from "../../src/http/contract/openapi.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { requestFaults } from "./contract.ts";
 import { refusedOr } from "../support/refusals.ts";

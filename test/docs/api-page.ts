@@ -19,7 +19,7 @@ import {
 } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { titleOf } from "../../src/dialects/contract-schemas.ts";
-import { EXAMPLES } from "../../src/http/contract/examples.ts";
+import { EXAMPLES } from "../../src/http/contract/openapi.ts";
 import { pathOf } from "../contract/served.ts";
 
 const HEAD = `# API reference

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
-import { simulateHelp } from "../../src/cli/simulate/help.ts";
+import { simulateHelp } from "../../src/cli/simulate/simulate.ts";
 import { CHANGES } from "../../src/simulate/change-kind.ts";
 import { GIT_ENVIRONMENT, git, temporaryFolder } from "../cli/simulate/repository.ts";
 import { missingPrograms } from "../support/at-hand.ts";

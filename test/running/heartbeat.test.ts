@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { startHeartbeat } from "../../src/server/workers/worker-pool.ts";
+import { startHeartbeat } from "../../src/server/workers/start-workers.ts";
 
 describe("a heartbeat", () => {
   beforeEach(() => void vi.useFakeTimers());

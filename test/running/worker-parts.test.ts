@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Restarts } from "../../src/server/workers/worker-pool.ts";
+import { Restarts } from "../../src/server/workers/start-workers.ts";
 import {
   formatExposition,
   joinFamilies,

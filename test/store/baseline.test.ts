@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { summarise } from "../../src/governance/summarise.ts";
-import { VERSIONS as POSTGRES_VERSIONS } from "../../src/store/postgres/migrate.ts";
+import { VERSIONS as POSTGRES_VERSIONS } from "../../src/store/postgres/link.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";

@@ -3,12 +3,16 @@ import { access } from "node:fs/promises";
 import type { Source } from "../../canon/diagnostic.ts";
 import { allSources } from "../../compile/load.ts";
 import { EvidenceFileError } from "../../simulate/evidence/evidence-tally.ts";
-import { compiledSides } from "../../simulate/side-contents.ts";
+import {
+  compiledSides,
+  type CompiledTree,
+  type EnforcedDigests,
+} from "../../simulate/side-contents.ts";
 import { runSimulation } from "../../simulate/run-simulation.ts";
 import type { Progress, RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
 import type { SettingChange, SimulationReport } from "../../simulate/report/report.ts";
 import { CommandError, type CommandIo, EXIT } from "../terminal/command-io.ts";
-import { usableCache } from "../terminal/configuration.ts";
+import { DEFAULT_CACHE_TEXT, usableCache } from "../terminal/configuration.ts";
 import { stopRequested } from "../terminal/process.ts";
 import { numberText, printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
@@ -23,14 +27,28 @@ import {
   type SideFailure,
   type SideTree,
 } from "./sides.ts";
-import { SIMULATE_EXIT, verdictOf } from "./exit-code.ts";
-import { simulateHelp } from "./help.ts";
-import { readSimulateOptions, type SimulateOptions } from "./options.ts";
+import { FAIL_ON_VALUES, SIMULATE_EXIT, verdictOf } from "./exit-code.ts";
+import {
+  DEFAULT_TIME_LIMIT,
+  defaultWorkers,
+  readSimulateOptions,
+  type SimulateOptions,
+} from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
-import { enforcedDigests } from "./served-policies.ts";
-import { posix } from "node:path";
+import { posix, resolve } from "node:path";
 import type { OfSides } from "../../simulate/sample-request.ts";
 import { textDigest } from "../../simulate/text-digest.ts";
+import { DEFAULT_FORMAT, FORMATS } from "./formats/formats.ts";
+import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
+import { readNamedFile } from "../../policy/read-regular-file.ts";
+import {
+  answerError,
+  callServer,
+  objectOf,
+  objectsOf,
+  serverUrl,
+  textOf,
+} from "../terminal/call-server.ts";
 
 /** `signalbox simulate`; gives the exit code. @param run the engine. */
 export async function simulate(
@@ -239,4 +257,149 @@ export function progressLine(
 
 function describe({ done, of }: Progress) {
   return `Deciding requests: ${numberText(done)} of ${numberText(of)} pairs of workspace and route, by operation`;
+}
+
+/** @param columns of a line; words are not split. */
+function wrapped(words: readonly string[], indent: string, columns: number): string {
+  const lines: string[] = [];
+  for (const word of words) {
+    const last = lines.at(-1);
+    if (last !== undefined && indent.length + last.length + 1 + word.length <= columns) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else lines.push(word);
+  }
+  return lines.join(`\n${indent}`);
+}
+
+const FAIL_ON = wrapped(
+  FAIL_ON_VALUES.map((value, index) => (index + 1 < FAIL_ON_VALUES.length ? `${value},` : value)),
+  " ".repeat(24),
+  110,
+);
+
+export function simulateHelp(): string {
+  return `Usage: signalbox simulate [options]
+
+Shows what a change of routes.yaml and the policies does, before it is merged: compiles two trees, decides every class
+of requests on both, and reports the differences. Calls no provider, opens no store, reads no secret of a provider. It
+does not check out or fetch anything.
+
+What is compared
+  --base REF|FOLDER     before the change (default: origin/main)
+  --head REF|FOLDER     after it (default: ., the files as they are now)
+                        A value that is . or begins with ./, ../ or / is a folder; everything else a git ref.
+                        A name that a branch, a tag or a remote share is refused: give refs/heads/NAME or a commit.
+  --merge-base          compare with the best common ancestor of base and head instead (of HEAD, if head is a folder)
+  --config FILE         routes.yaml of both (default: routes.yaml): in a folder relative to it, in a commit relative to
+                        the current folder's path in the repository
+  --environment NAME    merge routes.NAME.yaml of each side over it (default: SIGNALBOX_ENVIRONMENT, else none); if base
+                        has none, standard error has a note
+  --assertions FILE     assertions, looked up in head like --config (default: assertions.yaml beside the policies, if it
+                        is there)
+  --promote ID[@REV]    in the view "as if promoted", promote only this candidate of head, instead of all candidates
+                        of both sides: a new policy, a change of one, or the removal of one that head no longer has.
+                        REV: the first six or more digits of its digest. May be repeated
+  --fresh               compare two new servers: on both sides, initial_mode decides the slot of every policy. Without
+                        it, head starts with the policies that base enforces: each stays enforced until its
+                        change or its removal is promoted
+  --policies FILE       the policies of a server, from signalbox policy list --format json: base starts with what the
+                        server enforces, whatever initial_mode says
+  --server URL          the same from a running server; its key, with the scope governance:read, from SIGNALBOX_KEY
+  --evidence FILE       exported evidence (signalbox evidence export): shows how often each change occurred
+  --now DATE            the date that waivers are compared with, such as 2026-11-21 (default: today)
+
+What is printed
+  --format FORMAT       ${Object.keys(FORMATS).join(", ")} (default: ${DEFAULT_FORMAT});
+                        one goes to standard output
+  --format FORMAT=FILE  writes a file; an existing one is replaced. May be repeated
+  --all                 on the terminal also requests with conditions, such as those for one provider by name, changed
+                        reasons, rules that no request uses, and coverage
+  --quiet               no progress on standard error (only a terminal shows it)
+
+Resources
+  --time-limit TIME     longest time for deciding requests, such as 90s (default: ${DEFAULT_TIME_LIMIT / 60_000}m); after it,
+                        the report says what is missing and what took longest, and the exit code is 4
+  --workers N           threads; 1: only the command's own (default: ${defaultWorkers()})
+  --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
+
+What fails
+  --detailed-exitcode   exit 2 if something differs
+  --fail-on VALUES      exit 3 if one of these happens as declared or, with --promote, as if promoted; separated
+                        by commas:
+                        ${FAIL_ON}
+                        new_region_for_route: a route reaches a provider, region or host that it did not reach before,
+                        also if another route of the workspace does
+                        new_destination: the same, and no route of the workspace did
+                        higher_ceiling: also for a raised limit
+                        assertions: one was removed or weakened
+                        any: also for settings that matter
+                        more_permissive: also for a policy that would no longer refuse rows that do not exist yet
+                        An incomparable change counts as more_permissive and as less_permissive.
+  --help                this text
+
+Exit codes: 0 no difference, or differences without --detailed-exitcode; 1 an error, such as an unknown ref or a side
+that does not compile; 2 the command line cannot be used; 3 an assertion, a coverage gate or --fail-on failed; 4 not
+every class was decided, or a policy newly cannot be evaluated. With --detailed-exitcode, 2 means differences, as
+declared or as if promoted, and a command line that cannot be used ends with 1. If several apply: 1, then 3, then 4,
+then 2.
+`;
+}
+
+/** Bytes. */
+const LARGEST_LIST = 16 * 1024 * 1024;
+
+/**
+ * The contents that a server enforces, by policy; `null` without `--policies` and `--server`.
+ *
+ * @throws {CommandError} where the list cannot be read, or neither side has an enforced content:
+ *   such a policy could not be decided.
+ */
+export async function enforcedDigests(
+  { policies, server }: SimulateOptions,
+  trees: readonly CompiledTree[],
+  io: CommandIo,
+): Promise<EnforcedDigests | null> {
+  if (policies === null && server === null) return null;
+  const flag = policies === null ? "--server" : "--policies";
+  const answer =
+    policies === null ? await listOfServer(server ?? "", io) : await listOfFile(policies, io);
+  if (answer?.object !== "list" || !Array.isArray(answer.data)) {
+    throw new CommandError(
+      `${flag}: is not the output of signalbox policy list --format json, or of a server of another version`,
+    );
+  }
+  const enforced = new Map<string, string | null>();
+  for (const policy of objectsOf(answer, "data")) {
+    const [id, slot] = [textOf(policy, "id"), objectOf(policy, "enforced")];
+    const digest = slot === null || slot.content === "removal" ? null : textOf(slot, "digest");
+    enforced.set(id, digest);
+    const isKnown = trees.some((tree) =>
+      tree.policies.policies.some((one) => one.contract.id === id && one.digest === digest),
+    );
+    if (digest === null || isKnown) continue;
+    throw new CommandError(
+      `${flag}: the server enforces ${id} ${textOf(slot, "revision")} (${digest.slice(0, 8)}), which neither side has; simulate with the base that the server runs`,
+    );
+  }
+  const ids = [...enforced].flatMap(([id, digest]) => (digest === null ? [] : [id]));
+  io.stderr(
+    `signalbox simulate: policies as the server enforces them: ${ids.join(", ") || "none"}\n`,
+  );
+  return enforced;
+}
+
+async function listOfFile(path: string, io: CommandIo): Promise<JsonObject | null> {
+  const bytes = await readNamedFile(resolve(io.cwd, path), LARGEST_LIST).catch(() => null);
+  if (bytes === null || bytes === "too_large")
+    throw new CommandError("--policies: the file cannot be read; check the path");
+  return parseJsonObject(Buffer.from(bytes).toString("utf8"));
+}
+
+async function listOfServer(server: string, io: CommandIo): Promise<JsonObject | null> {
+  const answer = await callServer(io, {
+    url: serverUrl(server, "/v1/policies?ended=true"),
+    scopes: "governance:read or operations:manage",
+  });
+  if (answer.status === 200) return answer.body;
+  throw answerError(answer, "/v1/policies");
 }

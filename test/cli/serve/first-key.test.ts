@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
+import { bootstrapKey } from "../../../src/cli/serve/serve.ts";
 import { parseServeOptions } from "../../../src/cli/serve/options.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import type { Store } from "../../../src/store/port.ts";

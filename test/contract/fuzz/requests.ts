@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import type { Endpoint } from "../../../src/http/contract/endpoint.ts";
-import { EXAMPLE_ETAG, EXAMPLES } from "../../../src/http/contract/examples.ts";
+import { EXAMPLE_ETAG, EXAMPLES } from "../../../src/http/contract/openapi.ts";
 import { REQUEST_HEADERS } from "../../../src/http/contract/document/request-headers.ts";
 import { pathOf, type Asking } from "../served.ts";
 import { fromSchema } from "./from-schema.ts";

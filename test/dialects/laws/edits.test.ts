@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DROPPED_FIELDS, EDITS, editsIn, type Edit } from "../../../src/canon/generate/edit.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
-import { EXAMPLES } from "../../../src/http/contract/examples.ts";
+import { EXAMPLES } from "../../../src/http/contract/openapi.ts";
 import { GENERATE_DIALECTS, isGenerateDialect } from "../../../src/dialects/table.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect.ts";
 import { endpoint, provider } from "../../support/table.ts";

@@ -4,8 +4,9 @@ import { effectOf, FAILURE_KINDS } from "../../../src/canon/failure.ts";
 import type { HealthSettings } from "../../../src/canon/table.ts";
 import {
   DEFAULT_RATE_LIMIT,
-  FailureWindow,
-  Health,
+  failureWindow,
+  endpointHealth,
+  type Health,
   TRIAL_CLAIM,
 } from "../../../src/dispatch/health.ts";
 import { failure, PROBED, SETTINGS } from "./fixture.ts";
@@ -23,7 +24,7 @@ function fail(
 
 /** An endpoint that was ejected at 0, for the first time. */
 function ejected(settings: HealthSettings = SETTINGS): Health {
-  const health = new Health();
+  const health = endpointHealth();
   fail(health, settings.consecutiveFailures, 0, settings);
   return health;
 }
@@ -54,7 +55,7 @@ describe("the effect of a failure on its endpoint", () => {
   it.each(FAILURE_KINDS.map((kind) => [kind, effectOf(kind)] as const))(
     "%s: %s",
     (kind, effect) => {
-      const health = new Health();
+      const health = endpointHealth();
       for (let call = 0; call < 100; call += 1) health.endCall(failure(kind), SETTINGS, 0);
       const state = { ill: "ejected", rate_limited: "rate_limited", nothing: "healthy" }[effect];
       expect(health.healthState(SETTINGS, 1).state).toBe(state);
@@ -64,7 +65,7 @@ describe("the effect of a failure on its endpoint", () => {
 
 describe("an ejection", () => {
   it("follows failures in a row, and a success ends the row", () => {
-    const health = new Health();
+    const health = endpointHealth();
     fail(health, 2, 0);
     health.endCall(null, SETTINGS, 0);
     fail(health, 2, 0);
@@ -75,7 +76,7 @@ describe("an ejection", () => {
   });
 
   it("is neither ended nor renewed by failures that are not the endpoint's", () => {
-    const health = new Health();
+    const health = endpointHealth();
     fail(health, 2, 0);
     health.endCall(failure("rejected"), SETTINGS, 0);
     fail(health, 1, 0);
@@ -103,15 +104,15 @@ describe("an ejection", () => {
     ["never for the row", { failureRatio: 1, consecutiveFailures: 0 }, "---------", false],
   ])("%s", (_, more, calls, isOut) => {
     const settings = { ...SETTINGS, ...more };
-    const health = new Health();
+    const health = endpointHealth();
     for (const call of calls) health.endCall(call === "-" ? bad : null, settings, 0);
     expect(health.healthState(settings, 0).state).toBe(isOut ? "ejected" : "healthy");
   });
 
   it("counts the failures of the window only", () => {
     const settings = { ...SETTINGS, consecutiveFailures: 0 };
-    const early = new Health();
-    const late = new Health();
+    const early = endpointHealth();
+    const late = endpointHealth();
     for (const health of [early, late]) fail(health, 9, 0, settings);
     early.endCall(bad, settings, 26_999);
     late.endCall(bad, settings, 30_000);
@@ -160,7 +161,7 @@ describe("an ejection", () => {
 
   it("accepts settings of zero", () => {
     const settings = { ...SETTINGS, ejection: 0, longestEjection: 0, window: 0, minimumCalls: 1 };
-    const health = new Health();
+    const health = endpointHealth();
     for (let now = 0; now < 100; now += 1) {
       fail(health, 3, now, settings);
       expect(health.healthState(settings, now)).toEqual({
@@ -198,7 +199,7 @@ describe("a trial", () => {
 
   it("that succeeds clears the window", () => {
     const settings = { ...SETTINGS, consecutiveFailures: 0 };
-    const health = new Health();
+    const health = endpointHealth();
     fail(health, 10, 0, settings);
     expect(health.healthState(settings, 9_999).state).toBe("ejected");
     health.endCall(null, settings, 10_000);
@@ -294,7 +295,7 @@ describe("a rate limit", () => {
     ["a while where it says nothing", null, DEFAULT_RATE_LIMIT],
     ["no longer than the longest ejection", 3_600_000, 60_000],
   ])("ejects the endpoint %s, and then it is healthy", (_, retryAfter, time) => {
-    const health = new Health();
+    const health = endpointHealth();
     health.endCall(failure("rate_limited", retryAfter), SETTINGS, 100);
     expect(health.healthState(SETTINGS, 100)).toEqual({ state: "rate_limited", until: 100 + time });
     expect(health.healthState(SETTINGS, 100 + time)).toEqual({ state: "healthy" });
@@ -302,7 +303,7 @@ describe("a rate limit", () => {
   });
 
   it("is not shortened by a later, shorter one, nor by a success", () => {
-    const health = new Health();
+    const health = endpointHealth();
     health.endCall(failure("rate_limited", 9_000), SETTINGS, 0);
     health.endCall(failure("rate_limited", 1_000), SETTINGS, 10);
     health.endCall(null, SETTINGS, 20);
@@ -318,7 +319,7 @@ describe("the window", () => {
         fc.array(call, { maxLength: 200 }),
         fc.integer({ min: 1, max: 2_000 }),
         (calls, span) => {
-          const window = new FailureWindow(span);
+          const window = failureWindow(span);
           const all: { readonly at: number; readonly isFailure: boolean }[] = [];
           let now = 0;
           for (const { pause, isFailure } of calls) {
@@ -339,7 +340,7 @@ describe("the window", () => {
   });
 
   it("forgets all after a long silence, at once", () => {
-    const window = new FailureWindow(1_000);
+    const window = failureWindow(1_000);
     window.add(true, 0);
     expect(window.totals(1e12)).toEqual({ calls: 0, failures: 0 });
     window.add(true, 1e12);

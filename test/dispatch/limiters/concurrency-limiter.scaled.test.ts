@@ -3,13 +3,13 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConcurrencyLimiter, type Release } from "../../../src/dispatch/concurrency-limiter.ts";
+import { concurrencyLimiter, type Release } from "../../../src/dispatch/concurrency-limiter.ts";
 import { fewOrMany } from "../../support/long.ts";
 import { NEVER, admitted, queue, turn } from "./support.ts";
 
 describe("a limiter", () => {
   it("admits as many as its limit, and one more for each that is released", () => {
-    const gate = new ConcurrencyLimiter(2, queue());
+    const gate = concurrencyLimiter(2, queue());
     const first = admitted(gate.tryEnter());
     admitted(gate.tryEnter());
     expect(gate.tryEnter()).toBeNull();
@@ -20,7 +20,7 @@ describe("a limiter", () => {
   });
 
   it("counts repeated releases once", () => {
-    const gate = new ConcurrencyLimiter(2, queue());
+    const gate = concurrencyLimiter(2, queue());
     const release = admitted(gate.tryEnter());
     admitted(gate.tryEnter());
     release();
@@ -29,14 +29,14 @@ describe("a limiter", () => {
   });
 
   it("grants a free slot after the deadline too, and queues no request after it", async () => {
-    const gate = new ConcurrencyLimiter(1, queue());
+    const gate = concurrencyLimiter(1, queue());
     admitted(await gate.enter(performance.now() - 1));
     expect(await gate.enter(performance.now() - 1)).toBeNull();
     expect(gate.waiting).toBe(0);
   });
 
   it("queues as many as its size, and refuses the next at once", async () => {
-    const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
+    const gate = concurrencyLimiter(1, queue({ size: 2 }));
     const release = admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];
     expect(await gate.enter(NEVER)).toBeNull();
@@ -48,13 +48,13 @@ describe("a limiter", () => {
   });
 
   it("queues no request where its size is 0", async () => {
-    const gate = new ConcurrencyLimiter(1, queue({ size: 0 }));
+    const gate = concurrencyLimiter(1, queue({ size: 0 }));
     admitted(await gate.enter(NEVER));
     expect(await gate.enter(NEVER)).toBeNull();
   });
 
   it("lets no request overtake: a free slot is granted to a waiting request first", async () => {
-    const gate = new ConcurrencyLimiter(1, queue());
+    const gate = concurrencyLimiter(1, queue());
     const release = admitted(gate.tryEnter());
     const waiting = gate.enter(NEVER);
     release();
@@ -64,13 +64,13 @@ describe("a limiter", () => {
   });
 
   it("does not queue a request of a disconnected caller", async () => {
-    const gate = new ConcurrencyLimiter(1, queue());
+    const gate = concurrencyLimiter(1, queue());
     expect(await gate.enter(NEVER, AbortSignal.abort())).toBeNull();
     expect([gate.inFlight, gate.waiting]).toEqual([0, 0]);
   });
 
   it("lets go of an aborted waiter in the same turn: its room in the queue is free", async () => {
-    const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
+    const gate = concurrencyLimiter(1, queue({ size: 2 }));
     const release = admitted(gate.tryEnter());
     const controller = new AbortController();
     const gone = gate.enter(NEVER, controller.signal);
@@ -87,7 +87,7 @@ describe("a limiter", () => {
   });
 
   it("leaves a granted slot with its request, though the signal is aborted before the grant resolves", async () => {
-    const gate = new ConcurrencyLimiter(1, queue());
+    const gate = concurrencyLimiter(1, queue());
     const release = admitted(gate.tryEnter());
     const controller = new AbortController();
     const waiting = gate.enter(NEVER, controller.signal);
@@ -100,7 +100,7 @@ describe("a limiter", () => {
 
 describe("a reload of a limiter's limits", () => {
   it("lets in as many more as the limit rises", async () => {
-    const gate = new ConcurrencyLimiter(1, queue());
+    const gate = concurrencyLimiter(1, queue());
     admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER), gate.enter(NEVER)];
     gate.setLimits(3, queue());
@@ -109,7 +109,7 @@ describe("a reload of a limiter's limits", () => {
   });
 
   it("lets no request in before the calls under way are fewer than a lowered limit", async () => {
-    const gate = new ConcurrencyLimiter(3, queue());
+    const gate = concurrencyLimiter(3, queue());
     const releases = [1, 2, 3].map(() => admitted(gate.tryEnter()));
     const waiting = gate.enter(NEVER);
     gate.setLimits(1, queue());
@@ -124,7 +124,7 @@ describe("a reload of a limiter's limits", () => {
   });
 
   it("changes the queue for later requests, and rejects no waiting one", async () => {
-    const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
+    const gate = concurrencyLimiter(1, queue({ size: 2 }));
     const release = admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];
     gate.setLimits(1, queue({ size: 1 }));
@@ -151,7 +151,7 @@ describe("the time in a limiter's queue", () => {
     ["the queue's longest wait", 100, NEVER, 100],
     ["the deadline, where that is sooner", 100, 40, 40],
   ])("ends at %s", async (_, wait, deadline, end) => {
-    const gate = new ConcurrencyLimiter(1, queue({ wait }));
+    const gate = concurrencyLimiter(1, queue({ wait }));
     admitted(gate.tryEnter());
     const settled = vi.fn<(release: Release | null) => void>();
     void gate.enter(performance.now() + deadline).then(settled);
@@ -164,7 +164,7 @@ describe("the time in a limiter's queue", () => {
   });
 
   it("ends for a waiter in the middle without using a slot", async () => {
-    const gate = new ConcurrencyLimiter(1, queue());
+    const gate = concurrencyLimiter(1, queue());
     const release = admitted(gate.tryEnter());
     const names: string[] = [];
     const come = (name: string, deadline: number): void => {
@@ -190,7 +190,7 @@ describe("the time in a limiter's queue", () => {
       time: () => vi.advanceTimersByTime(100),
     };
     for (const [name, end] of Object.entries(ends)) {
-      const gate = new ConcurrencyLimiter(1, queue({ wait: 100 }));
+      const gate = concurrencyLimiter(1, queue({ wait: 100 }));
       const controller = new AbortController();
       const release = admitted(gate.tryEnter());
       const waiting = gate.enter(NEVER, controller.signal);
@@ -303,10 +303,7 @@ describe("any schedule", () => {
       fc.asyncProperty(fc.array(happening, { maxLength: 60 }), async (happenings) => {
         vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
         const model = new Model();
-        const gate = new ConcurrencyLimiter(
-          model.limit,
-          queue({ size: model.size, wait: model.wait }),
-        );
+        const gate = concurrencyLimiter(model.limit, queue({ size: model.size, wait: model.wait }));
         const inside = new Map<number, Release>();
         const left: Release[] = [];
         const refused: number[] = [];
@@ -404,7 +401,7 @@ describe("any schedule", () => {
         fc.integer({ min: 1, max: 4 }),
         fc.integer({ min: 1, max: 20 }),
         async (scheduler, limit, count) => {
-          const gate = new ConcurrencyLimiter(limit, queue());
+          const gate = concurrencyLimiter(limit, queue());
           const came: number[] = [];
           const entered: number[] = [];
           let running = 0;
@@ -437,7 +434,7 @@ describe("hundreds of thousands of calls", () => {
   it("leave no memory behind", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
-    const gate = new ConcurrencyLimiter(2, queue({ size: 4 }));
+    const gate = concurrencyLimiter(2, queue({ size: 4 }));
     const { signal } = new AbortController();
     const timers = (): number =>
       process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;

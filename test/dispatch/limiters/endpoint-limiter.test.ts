@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ConcurrencyLimiter, endpointLimiter } from "../../../src/dispatch/concurrency-limiter.ts";
+import {
+  concurrencyLimiter,
+  type ConcurrencyLimiter,
+  endpointLimiter,
+} from "../../../src/dispatch/concurrency-limiter.ts";
 import { NEVER, admitted, queue, turn } from "./support.ts";
 
 const counts = (...gates: readonly ConcurrencyLimiter[]): readonly (readonly [number, number])[] =>
@@ -12,7 +16,7 @@ describe("the limiter of a slot", () => {
   });
 
   it("is the provider's where the endpoint has no limit", () => {
-    const provider = new ConcurrencyLimiter(1, queue());
+    const provider = concurrencyLimiter(1, queue());
     const slot = endpointLimiter(provider, null);
     const release = admitted(slot.tryEnter());
     expect([provider.inFlight, slot.tryEnter()]).toEqual([1, null]);
@@ -21,10 +25,7 @@ describe("the limiter of a slot", () => {
   });
 
   it("enters both and releases both, once", async () => {
-    const [provider, endpoint] = [
-      new ConcurrencyLimiter(5, queue()),
-      new ConcurrencyLimiter(5, queue()),
-    ];
+    const [provider, endpoint] = [concurrencyLimiter(5, queue()), concurrencyLimiter(5, queue())];
     const slot = endpointLimiter(provider, endpoint);
     const releases = [admitted(slot.tryEnter()), admitted(await slot.enter(NEVER))];
     expect(counts(provider, endpoint)).toEqual([
@@ -46,8 +47,8 @@ describe("the limiter of a slot", () => {
     async (_, providerLimit, endpointLimit) => {
       const none = queue({ size: 0 });
       const [provider, endpoint] = [
-        new ConcurrencyLimiter(providerLimit, none),
-        new ConcurrencyLimiter(endpointLimit, none),
+        concurrencyLimiter(providerLimit, none),
+        concurrencyLimiter(endpointLimit, none),
       ];
       const slot = endpointLimiter(provider, endpoint);
       const release = admitted(slot.tryEnter());
@@ -63,10 +64,7 @@ describe("the limiter of a slot", () => {
   );
 
   it("keeps no slot of the provider while it waits for the endpoint's", () => {
-    const [provider, endpoint] = [
-      new ConcurrencyLimiter(2, queue()),
-      new ConcurrencyLimiter(1, queue()),
-    ];
+    const [provider, endpoint] = [concurrencyLimiter(2, queue()), concurrencyLimiter(1, queue())];
     admitted(endpointLimiter(provider, endpoint).tryEnter());
     void endpointLimiter(provider, endpoint).enter(NEVER);
     expect(counts(provider, endpoint)).toEqual([
@@ -77,8 +75,8 @@ describe("the limiter of a slot", () => {
   });
 
   it("grants the endpoint's slot to the next request where the provider has none", async () => {
-    const provider = new ConcurrencyLimiter(1, queue({ size: 1 }));
-    const endpoint = new ConcurrencyLimiter(1, queue());
+    const provider = concurrencyLimiter(1, queue({ size: 1 }));
+    const endpoint = concurrencyLimiter(1, queue());
     const releaseProvider = admitted(provider.tryEnter());
     const controller = new AbortController();
     const first = endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
@@ -101,8 +99,8 @@ describe("the limiter of a slot", () => {
   it("waits in both queues together no longer than in one", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const [provider, endpoint] = [
-      new ConcurrencyLimiter(1, queue({ wait: 100 })),
-      new ConcurrencyLimiter(1, queue({ wait: 100 })),
+      concurrencyLimiter(1, queue({ wait: 100 })),
+      concurrencyLimiter(1, queue({ wait: 100 })),
     ];
     admitted(provider.tryEnter());
     const releaseEndpoint = admitted(endpoint.tryEnter());
@@ -137,10 +135,8 @@ describe("the limiter of a slot", () => {
           maxLength: 20,
         }),
         async (scheduler, limit, endpointLimits, size, calls) => {
-          const provider = new ConcurrencyLimiter(limit, queue({ size }));
-          const endpoints = endpointLimits.map(
-            (own) => new ConcurrencyLimiter(own, queue({ size })),
-          );
+          const provider = concurrencyLimiter(limit, queue({ size }));
+          const endpoints = endpointLimits.map((own) => concurrencyLimiter(own, queue({ size })));
           const running = endpointLimits.map(() => 0);
           const call = async (at: number, isGivenUp: boolean): Promise<void> => {
             const endpoint = endpoints[at];

@@ -3,7 +3,10 @@ import type { Candidate } from "../../../src/canon/decision.ts";
 import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.ts";
 import { faultyAnswer, kindOfStatus } from "../../../src/dialects/answer-ends.ts";
 import type { Connection } from "../../../src/dispatch/connections.ts";
-import { ConcurrencyLimiter } from "../../../src/dispatch/concurrency-limiter.ts";
+import {
+  concurrencyLimiter,
+  type ConcurrencyLimiter,
+} from "../../../src/dispatch/concurrency-limiter.ts";
 import type { GatherJob } from "../../../src/dispatch/gather.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
@@ -166,7 +169,7 @@ export function fixtureOf(stubs: readonly Stubbed[], log: CallLog): Fixture {
   const connections = new Map(
     stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => {
       const row = provider(id, maxConcurrency === undefined ? {} : { maxConcurrency });
-      const gate = new ConcurrencyLimiter(row.maxConcurrency, row.queue);
+      const gate = concurrencyLimiter(row.maxConcurrency, row.queue);
       const connection = {
         provider: row,
         dispatcher: stub(id, log, reply) as Dispatcher,

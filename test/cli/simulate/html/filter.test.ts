@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { Script } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { FILTER_SCRIPT, PAGE_SCRIPT } from "../../../../src/cli/simulate/formats/html/script.ts";
+import {
+  FILTER_SCRIPT,
+  PAGE_SCRIPT,
+} from "../../../../src/cli/simulate/formats/html/format-html.ts";
 
 type Facet = "change" | "route" | "workspace" | "operation" | "provider" | "region";
 type State = Readonly<Record<Facet | "q" | "tab", string>>;
