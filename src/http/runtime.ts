@@ -15,16 +15,12 @@ import type { BudgetLevels } from "../limits/usage.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { ServerLimits } from "./capacity.ts";
 import type { SnapshotHolder } from "./snapshot.ts";
-import type { Tokens } from "../canon/credentials/narrowing.ts";
+import type { KeyVerification, Tokens } from "../canon/credentials/narrowing.ts";
 import type {
   AdmittedWorkload,
   WorkloadFault,
   WorkloadIdentity,
 } from "../canon/workload-identity.ts";
-
-type Verification =
-  | { readonly ok: true; readonly identity: Identity }
-  | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
 /** Bytes of a request's body, and sent bytes of its answer; 0 where there was none. */
 export interface RequestSizes {
@@ -39,7 +35,7 @@ export interface RequestSizes {
 export interface RequestRuntime {
   readonly snapshots: SnapshotHolder;
   /** @param token the key's text, without a scheme. @param now milliseconds since the epoch. */
-  readonly verify: (token: string, now: number) => Verification;
+  readonly verify: (token: string, now: number) => KeyVerification;
   /**
    * Whose key it is, whatever its state: revoked and expired keys too. `null` where the secret is
    * wrong. For records only.

@@ -1,14 +1,11 @@
 import { hash, timingSafeEqual } from "node:crypto";
 
+import type { KeyVerification } from "../canon/credentials/narrowing.ts";
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { KeyRecord, KeyStore, KeyUse } from "./key-store.ts";
 import { publicIdIn, publicIdOf } from "./key-text.ts";
 import { remember } from "../canon/remember.ts";
-
-type Verification =
-  | { readonly ok: true; readonly identity: Identity }
-  | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
 /**
  * Minimum time between two writes of a key's `last_used`, milliseconds: it is approximate.
@@ -27,8 +24,8 @@ const LOOK_UPS = 20;
 /** How long a look-up counts and its answer is valid, milliseconds. */
 const LOOK_UP_MEMORY = 1_000;
 
-const INVALID: Verification = Object.freeze({ ok: false, code: "invalid_api_key" });
-const EXPIRED: Verification = Object.freeze({ ok: false, code: "expired_api_key" });
+const INVALID: KeyVerification = Object.freeze({ ok: false, code: "invalid_api_key" });
+const EXPIRED: KeyVerification = Object.freeze({ ok: false, code: "expired_api_key" });
 
 /**
  * Characters of a SHA-256 in hexadecimal. Comparing that text costs a third of comparing a new
@@ -48,7 +45,7 @@ const scratch = Buffer.alloc(DIGEST_LENGTH);
 interface Entry {
   /** The digest's hexadecimal text. */
   readonly digest: Uint8Array;
-  readonly accepted: Verification;
+  readonly accepted: KeyVerification;
   readonly exchange: ExchangeGrant | null;
   readonly expiresAt: number;
   readonly revoked: boolean;
@@ -114,7 +111,7 @@ export class KeyRing {
    * @param keyText the whole key, as {@link bearerCredential} takes it from the header
    * @param now milliseconds since the epoch
    */
-  readonly verify = (keyText: string, now: number): Verification => {
+  readonly verify = (keyText: string, now: number): KeyVerification => {
     const publicId = publicIdIn(keyText);
     if (publicId === null) return INVALID;
     const entry = this.#entries.get(publicId) ?? ABSENT;

@@ -16,6 +16,11 @@ export interface PreparedToken {
   readonly sign: () => Promise<{ readonly token: string } | ExchangeFault>;
 }
 
+/** A service key, checked. */
+export type KeyVerification =
+  | { readonly ok: true; readonly identity: Identity }
+  | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
+
 /**
  * A refusal of a token that we signed (expired, or of a key that is revoked) has the `identity` of
  * its holder.

@@ -32,12 +32,7 @@ import type { Clock } from "../key-record.ts";
 import type { Holder, OpenKeyRing } from "../key-ring.ts";
 import type { IssuerStore } from "../key-store.ts";
 import { TOKEN_PREFIX, isCanonicalJws, isToken, type RandomBytes } from "../key-text.ts";
-import {
-  createSigningKeys,
-  openIssuerRing,
-  type IssuerRing,
-  type SigningKeys,
-} from "./issuer-ring.ts";
+import { createSigningKeys, openIssuerRing, type SigningKeys } from "./issuer-ring.ts";
 
 const ISSUER = "signalbox";
 
@@ -187,68 +182,71 @@ interface WorkspaceAccounts {
  * over all of them a token may use its ceiling as many times as there are replicas, within its
  * minutes.
  */
-export class TokenCounters {
-  readonly #accounts = new Map<string, Account>();
-  readonly #workspaces = new Map<string, WorkspaceAccounts>();
+export function tokenCounters() {
+  const accounts = new Map<string, Account>();
+  const workspaces = new Map<string, WorkspaceAccounts>();
 
-  /**
-   * The ceiling that is reached already; counts nothing. `null` too where the caller has no token.
-   */
-  reached({ narrowed }: CountedCaller): "requests" | "tokens" | null {
-    if (narrowed == null) return null;
-    const account = this.#accounts.get(narrowed.tokenId);
-    return account === undefined ? null : reachedBy(account, narrowed.ceilings);
-  }
-
-  /**
-   * Counts requests; gives the ceiling that does not allow them, and then counts nothing.
-   * @param now milliseconds since the epoch. @param requests at least 1: a batch counts once for
-   * each of its calls.
-   */
-  take(caller: CountedCaller, now: number, requests = 1): "requests" | "tokens" | null {
-    const { narrowed } = caller;
-    if (
-      narrowed == null ||
-      (narrowed.ceilings.requests === null && narrowed.ceilings.tokens === null)
-    )
-      return null;
-    const account =
-      this.#accounts.get(narrowed.tokenId) ?? this.#open(narrowed.tokenId, caller, now);
-    if (account === null) return "requests";
-    const reached = reachedBy(account, narrowed.ceilings, requests);
-    if (reached === null) account.requests += requests;
-    return reached;
-  }
-
-  /** Adds the use of a request; of tokens without ceilings nothing is kept. */
-  spend(tokenId: string, tokens: number): void {
-    const account = this.#accounts.get(tokenId);
-    if (account !== undefined) account.tokens += tokens;
-  }
-
-  #open(tokenId: string, { workspace, expiresAt }: CountedCaller, now: number): Account | null {
-    const ofWorkspace = this.#workspaces.get(workspace) ?? {
+  function openAccount(
+    tokenId: string,
+    { workspace, expiresAt }: CountedCaller,
+    now: number,
+  ): Account | null {
+    const ofWorkspace = workspaces.get(workspace) ?? {
       accounts: new Map(),
       scannedAt: Number.NEGATIVE_INFINITY,
     };
-    this.#workspaces.set(workspace, ofWorkspace);
-    if (ofWorkspace.accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(ofWorkspace, now);
+    workspaces.set(workspace, ofWorkspace);
+    if (ofWorkspace.accounts.size >= MAXIMUM_TOKENS) forgetExpired(ofWorkspace, now);
     if (ofWorkspace.accounts.size >= MAXIMUM_TOKENS) return null;
     const account = { requests: 0, tokens: 0, expiresAt };
     ofWorkspace.accounts.set(tokenId, account);
-    this.#accounts.set(tokenId, account);
+    accounts.set(tokenId, account);
     return account;
   }
 
-  #forgetExpired(ofWorkspace: WorkspaceAccounts, now: number) {
+  function forgetExpired(ofWorkspace: WorkspaceAccounts, now: number) {
     if (now - ofWorkspace.scannedAt < SCAN_INTERVAL) return;
     ofWorkspace.scannedAt = now;
     for (const [id, { expiresAt }] of ofWorkspace.accounts) {
       if (expiresAt > now) continue;
       ofWorkspace.accounts.delete(id);
-      this.#accounts.delete(id);
+      accounts.delete(id);
     }
   }
+
+  return {
+    /**
+     * The ceiling that is reached already; counts nothing. `null` too where the caller has no token.
+     */
+    reached({ narrowed }: CountedCaller): "requests" | "tokens" | null {
+      if (narrowed == null) return null;
+      const account = accounts.get(narrowed.tokenId);
+      return account === undefined ? null : reachedBy(account, narrowed.ceilings);
+    },
+    /**
+     * Counts requests; gives the ceiling that does not allow them, and then counts nothing.
+     * @param now milliseconds since the epoch. @param requests at least 1: a batch counts once for
+     * each of its calls.
+     */
+    take(caller: CountedCaller, now: number, requests = 1): "requests" | "tokens" | null {
+      const { narrowed } = caller;
+      if (
+        narrowed == null ||
+        (narrowed.ceilings.requests === null && narrowed.ceilings.tokens === null)
+      )
+        return null;
+      const account = accounts.get(narrowed.tokenId) ?? openAccount(narrowed.tokenId, caller, now);
+      if (account === null) return "requests";
+      const reached = reachedBy(account, narrowed.ceilings, requests);
+      if (reached === null) account.requests += requests;
+      return reached;
+    },
+    /** Adds the use of a request; of tokens without ceilings nothing is kept. */
+    spend(tokenId: string, tokens: number): void {
+      const account = accounts.get(tokenId);
+      if (account !== undefined) account.tokens += tokens;
+    },
+  };
 }
 
 /** @param more requests that are about to start. */
@@ -286,6 +284,8 @@ const SIGN_IN_TYPE = "sign-in+jwt";
 /** The rule of a workload's caller id, as it is now; `null` where there is none. */
 type FindRule = (callerId: string) => Holder | null;
 
+const REQUIRED = ["iss", "sub", "jti", "iat", "nbf", "exp", "workspace", "scope"];
+
 /**
  * Exchanging keys, and JWTs of workloads, for tokens, and knowing the tokens again (RFC 8693).
  *
@@ -302,181 +302,142 @@ export async function openTokenExchange(
   const signing = createSigningKeys(issuers, clock, randomBytes, (record) =>
     publicKeys.add([record]),
   );
-  const counters = new TokenCounters();
-  const holderOf: FindHolder = (callerId, now) =>
+  /** Who has the key or the rule of that id, as long as it is good. */
+  const holderOf = (callerId: string, now: number) =>
     ruleOfCaller(callerId) === null ? ring.holder(callerId, now) : findRule(callerId);
+  /**
+   * The payload that a replica of this installation signed. @param expected kind and claims of it.
+   * @throws jose's errors, which quote the text.
+   */
+  async function verifyJws(jws: string, now: number, expected: JWTVerifyOptions) {
+    const keyOf = async ({ kid = "" }: JWTHeaderParameters): Promise<CryptoKey> => {
+      const key = await publicKeys.find(kid);
+      if (key === null) throw new errors.JWKSNoMatchingKey();
+      return key;
+    };
+    // One algorithm, whichever the header names (RFC 8725 §3.1).
+    const fixed = { algorithms: ["EdDSA"], currentDate: new Date(now) };
+    return (await jwtVerify(jws, keyOf, { ...expected, ...fixed })).payload;
+  }
+
+  /**
+   * The payload of a token that a key of ours has signed, also where its time is over. @throws where
+   * the signature is none of ours.
+   */
+  async function verifySignature(text: string, now: number) {
+    try {
+      const payload = await verifyJws(text.slice(TOKEN_PREFIX.length), now, {
+        typ: TOKEN_TYPE,
+        requiredClaims: REQUIRED,
+        issuer: ISSUER,
+      });
+      return { payload, isExpired: false };
+    } catch (error) {
+      // jose looks at the times after it has verified the signature.
+      if (error instanceof errors.JWTExpired) return { payload: error.payload, isExpired: true };
+      throw error;
+    }
+  }
+
+  async function openSignIn(sealed: string): Promise<SignInCheck | null> {
+    if (sealed.length > LONGEST) return null;
+    try {
+      const requiredClaims = ["state", "nonce", "verifier", "exp"];
+      const { state, nonce, verifier } = await verifyJws(sealed, clock(), {
+        typ: SIGN_IN_TYPE,
+        requiredClaims,
+      });
+      const isWhole =
+        typeof state === "string" && typeof nonce === "string" && typeof verifier === "string";
+      return isWhole ? { state, nonce, verifier } : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Who gave a token of ours, and whose it was where the giver has ended. */
+  async function parentOf({ keyId, rule }: Token, now: number) {
+    const holder = holderOf(keyId, now);
+    if (ruleOfCaller(keyId) !== null) {
+      // A rule that has changed since has not given this token.
+      return { parent: holder?.rule === rule ? holder : null, owner: holder?.identity ?? null };
+    }
+    // The key is checked at every use, so its end ends its tokens.
+    const parent = holder ?? ((await ring.lookUpId(keyId)) ? ring.holder(keyId, now) : null);
+    return { parent, owner: parent?.identity ?? ring.named(keyId) };
+  }
+
+  async function verify(text: string, now: number): Promise<TokenVerification> {
+    if (!isToken(text) || text.length > LONGEST || !isCanonicalJws(text.slice(TOKEN_PREFIX.length)))
+      return INVALID;
+    try {
+      const { payload, isExpired } = await verifySignature(text, now);
+      const token = readClaims(payload);
+      if (token === null) return INVALID;
+      const { parent, owner } = await parentOf(token, now);
+      if (owner === null || owner.workspace !== token.workspace) return INVALID;
+      const identity: Identity = Object.freeze({
+        ...owner,
+        scopes: new Set(token.scopes),
+        expiresAt: Math.min(owner.expiresAt, token.expiresAt),
+        narrowed: token.narrowed,
+      });
+      if (isExpired || parent === null || parent.exchange === null)
+        return { ok: false, code: "invalid_api_key", identity };
+      return token.scopes.every((scope) => owner.scopes.has(scope))
+        ? { ok: true, identity }
+        : INVALID;
+    } catch {
+      // jose's messages quote the token. The caller needs no finer reason.
+      return INVALID;
+    }
+  }
+
+  function prepare(identity: Identity, requested: TokenRequest): PreparedToken | ExchangeFault {
+    const now = clock();
+    const parent = holderOf(identity.keyId, now);
+    if (parent === null || parent.exchange === null || (identity.narrowed ?? null) !== null) {
+      return { fault: "not_granted" };
+    }
+    const ofRule = { possible: WORKLOAD_SCOPES, defaults: null };
+    const grant = narrow(
+      identity,
+      parent.exchange,
+      requested,
+      parent.rule === null ? undefined : ofRule,
+    );
+    if ("field" in grant) return { fault: "option", ...grant };
+    const id = Buffer.from(randomBytes(16)).toString("base64url");
+    const issuedAt = Math.floor(now / 1_000);
+    const expiresAt = Math.min(issuedAt + grant.lifetime, Math.floor(identity.expiresAt / 1_000));
+    const claims = tokenClaims(id, identity, grant, parent.rule, issuedAt, expiresAt);
+    return {
+      id,
+      scopes: grant.scopes,
+      lifetime: expiresAt - issuedAt,
+      async sign() {
+        try {
+          const token = `${TOKEN_PREFIX}${await signing.sign(claims, TOKEN_TYPE)}`;
+          return token.length > LONGEST ? { fault: "too_large" } : { token };
+        } catch (error) {
+          if (error instanceof StoreUnavailableError) return { fault: "unavailable" };
+          throw error;
+        }
+      },
+    };
+  }
+
   return {
     isToken,
-    verify: (text, now) => verify(ring, holderOf, publicKeys, text, now),
-    reached: (identity) => counters.reached(identity),
-    take: (identity, now, requests) => counters.take(identity, now, requests),
-    spend: (tokenId, tokens) => counters.spend(tokenId, tokens),
-    prepare: (identity, requested) =>
-      prepare(holderOf, signing, clock, randomBytes, identity, requested),
+    verify,
+    ...tokenCounters(),
+    prepare,
     allowsOrigin: ring.allowsOrigin,
     sealSignIn: (check, lifetime) => {
       const exp = Math.floor(clock() / 1_000) + lifetime;
       return signing.sign({ ...check, exp }, SIGN_IN_TYPE);
     },
-    openSignIn: (sealed) => openSignIn(publicKeys, sealed, clock()),
+    openSignIn,
     close: publicKeys.close,
-  };
-}
-
-async function openSignIn(
-  issuers: IssuerRing,
-  sealed: string,
-  now: number,
-): Promise<SignInCheck | null> {
-  if (sealed.length > LONGEST) return null;
-  try {
-    const requiredClaims = ["state", "nonce", "verifier", "exp"];
-    const { state, nonce, verifier } = await verifyJws(issuers, sealed, now, {
-      typ: SIGN_IN_TYPE,
-      requiredClaims,
-    });
-    const isWhole =
-      typeof state === "string" && typeof nonce === "string" && typeof verifier === "string";
-    return isWhole ? { state, nonce, verifier } : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Who has the key or the rule of that id, as long as it is good. */
-type FindHolder = (callerId: string, now: number) => Holder | null;
-
-/** Who gave a token of ours, and whose it was where the giver has ended. */
-async function parentOf(
-  { keyId, rule }: Token,
-  ring: OpenKeyRing,
-  holderOf: FindHolder,
-  now: number,
-): Promise<{ readonly parent: Holder | null; readonly owner: Identity | null }> {
-  const holder = holderOf(keyId, now);
-  if (ruleOfCaller(keyId) !== null) {
-    // A rule that has changed since has not given this token.
-    return { parent: holder?.rule === rule ? holder : null, owner: holder?.identity ?? null };
-  }
-  // The key is checked at every use, so its end ends its tokens.
-  const parent = holder ?? ((await ring.lookUpId(keyId)) ? ring.holder(keyId, now) : null);
-  return { parent, owner: parent?.identity ?? ring.named(keyId) };
-}
-
-async function verify(
-  ring: OpenKeyRing,
-  holderOf: FindHolder,
-  issuers: IssuerRing,
-  text: string,
-  now: number,
-): Promise<TokenVerification> {
-  if (!isToken(text) || text.length > LONGEST || !isCanonicalJws(text.slice(TOKEN_PREFIX.length)))
-    return INVALID;
-  try {
-    const { payload, isExpired } = await verifySignature(issuers, text, now);
-    const token = readClaims(payload);
-    if (token === null) return INVALID;
-    const { parent, owner } = await parentOf(token, ring, holderOf, now);
-    if (owner === null || owner.workspace !== token.workspace) return INVALID;
-    const identity: Identity = Object.freeze({
-      ...owner,
-      scopes: new Set(token.scopes),
-      expiresAt: Math.min(owner.expiresAt, token.expiresAt),
-      narrowed: token.narrowed,
-    });
-    if (isExpired || parent === null || parent.exchange === null)
-      return { ok: false, code: "invalid_api_key", identity };
-    return token.scopes.every((scope) => owner.scopes.has(scope))
-      ? { ok: true, identity }
-      : INVALID;
-  } catch {
-    // jose's messages quote the token. The caller needs no finer reason.
-    return INVALID;
-  }
-}
-
-/**
- * The payload of a token that a key of ours has signed, also where its time is over. @throws where
- * the signature is none of ours.
- */
-async function verifySignature(
-  issuers: IssuerRing,
-  text: string,
-  now: number,
-): Promise<{ readonly payload: JWTPayload; readonly isExpired: boolean }> {
-  try {
-    const payload = await verifyJws(issuers, text.slice(TOKEN_PREFIX.length), now, {
-      typ: TOKEN_TYPE,
-      requiredClaims: REQUIRED,
-      issuer: ISSUER,
-    });
-    return { payload, isExpired: false };
-  } catch (error) {
-    // jose looks at the times after it has verified the signature.
-    if (error instanceof errors.JWTExpired) return { payload: error.payload, isExpired: true };
-    throw error;
-  }
-}
-
-/**
- * The payload that a replica of this installation signed. @param expected kind and claims of it.
- * @throws jose's errors, which quote the text.
- */
-async function verifyJws(
-  issuers: IssuerRing,
-  jws: string,
-  now: number,
-  expected: JWTVerifyOptions,
-): Promise<JWTPayload> {
-  const keyOf = async ({ kid = "" }: JWTHeaderParameters): Promise<CryptoKey> => {
-    const key = await issuers.find(kid);
-    if (key === null) throw new errors.JWKSNoMatchingKey();
-    return key;
-  };
-  // One algorithm, whichever the header names (RFC 8725 §3.1).
-  const fixed = { algorithms: ["EdDSA"], currentDate: new Date(now) };
-  return (await jwtVerify(jws, keyOf, { ...expected, ...fixed })).payload;
-}
-
-const REQUIRED = ["iss", "sub", "jti", "iat", "nbf", "exp", "workspace", "scope"];
-
-function prepare(
-  holderOf: FindHolder,
-  signing: SigningKeys,
-  clock: Clock,
-  randomBytes: RandomBytes,
-  identity: Identity,
-  requested: TokenRequest,
-): PreparedToken | ExchangeFault {
-  const now = clock();
-  const parent = holderOf(identity.keyId, now);
-  if (parent === null || parent.exchange === null || (identity.narrowed ?? null) !== null) {
-    return { fault: "not_granted" };
-  }
-  const ofRule = { possible: WORKLOAD_SCOPES, defaults: null };
-  const grant = narrow(
-    identity,
-    parent.exchange,
-    requested,
-    parent.rule === null ? undefined : ofRule,
-  );
-  if ("field" in grant) return { fault: "option", ...grant };
-  const id = Buffer.from(randomBytes(16)).toString("base64url");
-  const issuedAt = Math.floor(now / 1_000);
-  const expiresAt = Math.min(issuedAt + grant.lifetime, Math.floor(identity.expiresAt / 1_000));
-  const claims = tokenClaims(id, identity, grant, parent.rule, issuedAt, expiresAt);
-  return {
-    id,
-    scopes: grant.scopes,
-    lifetime: expiresAt - issuedAt,
-    async sign() {
-      try {
-        const token = `${TOKEN_PREFIX}${await signing.sign(claims, TOKEN_TYPE)}`;
-        return token.length > LONGEST ? { fault: "too_large" } : { token };
-      } catch (error) {
-        if (error instanceof StoreUnavailableError) return { fault: "unavailable" };
-        throw error;
-      }
-    },
   };
 }

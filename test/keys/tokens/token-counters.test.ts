@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { Identity, TokenCeilings } from "../../../src/canon/identity.ts";
-import { TokenCounters } from "../../../src/keys/tokens/token-exchange.ts";
+import { tokenCounters } from "../../../src/keys/tokens/token-exchange.ts";
 
 type Counted = Pick<Identity, "workspace" | "expiresAt" | "narrowed">;
 
@@ -30,7 +30,7 @@ it("admits as many requests as the ceiling, and none once the tokens are spent, 
       fc.integer({ min: 1, max: 50 }),
       fc.array(fc.oneof(fc.constant("take" as const), fc.integer({ min: 0, max: 20 }))),
       (requests, tokens, steps) => {
-        const counters = new TokenCounters();
+        const counters = tokenCounters();
         const token = counted("t", { requests, tokens });
         let [started, spent] = [0, 0];
         for (const step of steps) {
@@ -50,7 +50,7 @@ it("admits as many requests as the ceiling, and none once the tokens are spent, 
 });
 
 it("counts a batch once for each of its calls, or not at all", () => {
-  const counters = new TokenCounters();
+  const counters = tokenCounters();
   const token = counted("a", { requests: 5 });
   expect(counters.take(token, 0, 3)).toBeNull();
   expect(counters.take(token, 0, 3)).toBe("requests");
@@ -59,7 +59,7 @@ it("counts a batch once for each of its calls, or not at all", () => {
 });
 
 it("counts tokens separately, and none without ceilings", () => {
-  const counters = new TokenCounters();
+  const counters = tokenCounters();
   expect(counters.take(counted("a", { requests: 1 }), 0)).toBeNull();
   expect(counters.take(counted("b", { requests: 1 }), 0)).toBeNull();
   expect(counters.take(counted("a", { requests: 1 }), 0)).toBe("requests");
@@ -67,7 +67,7 @@ it("counts tokens separately, and none without ceilings", () => {
 });
 
 it("reports a reached ceiling without counting", () => {
-  const counters = new TokenCounters();
+  const counters = tokenCounters();
   const token = counted("a", { requests: 1 });
   for (let count = 0; count < 3; count += 1) expect(counters.reached(token)).toBeNull();
   expect(counters.take(token, 0)).toBeNull();
@@ -75,7 +75,7 @@ it("reports a reached ceiling without counting", () => {
 });
 
 it("a full workspace's new tokens are refused, so that no usage is forgotten; other workspaces' are admitted", () => {
-  const counters = new TokenCounters();
+  const counters = tokenCounters();
   for (let count = 0; count < 20_000; count += 1)
     counters.take(counted(`t${count}`, { requests: 1 }), 0);
   const fresh = counted("new", { requests: 1 }, { expiresAt: 9_000 });
