@@ -66,7 +66,7 @@ const WORDS: readonly PrivateWord[] = [
       { path: /^src\/policy\/contract\/comparisons\.ts$/, line: CODE, why: "words between spaces" },
       { path: /^src\/cli\/commands\.ts$/, why: "words of a shell's command line" },
       { path: /^src\/cli\/terminal\/printing\.ts$/, why: "words of a text that is wrapped" },
-      { path: /^src\/cli\/simulate\/help\.ts$/, why: "the same" },
+      { path: /^src\/cli\/simulate\/simulate\.ts$/, why: "the same" },
       { path: /^src\/cli\/policy\/new\.ts$/, line: /kebab-case/, why: "words of a name" },
       {
         path: /^src\/canon\/(?:nearest-name|errors\/error-row|reasons)\.ts$/,

@@ -327,7 +327,7 @@ function ownRow<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | nul
 }
 
 /** Result of applying obligations to the remaining candidates. */
-export interface AppliedObligations {
+interface AppliedObligations {
   readonly candidates: readonly Candidate[];
   readonly edits: RequestEdits;
 }
@@ -337,7 +337,7 @@ export interface AppliedObligations {
  * preferred region goes before the order that the caller requested, which still holds within the
  * region and outside of it. Tiers come back numbered without holes.
  */
-export function applyObligations(
+function applyObligations(
   table: RoutingTable,
   candidates: readonly Candidate[],
   obligations: readonly PolicyObligation[],
@@ -388,7 +388,7 @@ function preferringRegions(
  * @param outcome result of its slot's obligations: the actual one for an enforced slot, the
  * hypothetical one for a candidate; `null` if the request is denied.
  */
-export function obligationTraceOf(
+function obligationTraceOf(
   table: RoutingTable,
   { policy, name, kind, value }: PolicyObligation,
   outcome: AppliedObligations | null,
@@ -416,7 +416,7 @@ function hasRegion(table: RoutingTable, candidates: readonly Candidate[], name: 
   return candidates.some(({ endpoint }) => regions.includes(endpoint.region));
 }
 
-export function sameEdits(left: RequestEdits, right: RequestEdits): boolean {
+function sameEdits(left: RequestEdits, right: RequestEdits): boolean {
   return (
     left.maxOutputTokens === right.maxOutputTokens &&
     left.stripFields.join() === right.stripFields.join()
@@ -434,7 +434,7 @@ interface Applied {
  * order of policies can therefore change which denial is named, and never whether there is one.
  * Every verdict but `pass` denies (docs/policies.md#a-policy).
  */
-export function applyVerdicts(
+function applyVerdicts(
   candidates: readonly Candidate[],
   verdicts: readonly PolicyVerdict[],
 ): Applied {
@@ -478,7 +478,7 @@ function revisionText({ revision, digest }: PolicyIdentity) {
 }
 
 /** A verdict as a line of the decision's trace. */
-export function traceOf(given: PolicyVerdict, applied: Applied): ConstraintTrace {
+function traceOf(given: PolicyVerdict, applied: Applied): ConstraintTrace {
   const { policy, constraint, verdict, reason, failing } = given;
   return {
     policy: policy.id,

@@ -222,7 +222,7 @@ function isTooMuch(
 /** Buckets per window: it slides by a tenth, and its memory does not depend on traffic. */
 const BUCKETS = 10;
 
-export type FailureWindow = ReturnType<typeof failureWindow>;
+type FailureWindow = ReturnType<typeof failureWindow>;
 
 /**
  * Calls and failures in a sliding window.

@@ -394,7 +394,7 @@ interface RuntimeParts extends Pick<
   readonly egressProxies: readonly string[] | undefined;
 }
 
-export function makeRuntime({
+function makeRuntime({
   environment,
   version,
   store,

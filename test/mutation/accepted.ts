@@ -10,12 +10,12 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
   "src/dialects/openai-chat/read-answer.ts": {
     "#resumed = false; → #resumed = true;": "read only when a finish reason has set it",
   },
-  "src/dispatch/credentials/aws-signer.ts": {
+  "src/dispatch/credentials/authorize.ts": {
     '...(endpoint === "" ? {} : { endpoint }), → ...({ endpoint }),':
       "no test may call the address of AWS itself",
   },
   "src/dispatch/health.ts": {
-    "this.#failuresIn[slot] = (this.#failuresIn[slot] ?? 0) + 1; → this.#failuresIn[slot] = (this.#failuresIn[slot]) + 1;":
+    "failuresIn[slot] = (failuresIn[slot] ?? 0) + 1; → failuresIn[slot] = (failuresIn[slot]) + 1;":
       "the array has every slot",
   },
   "src/http/admission.ts": {

@@ -394,7 +394,7 @@ function builtSha256(): string | null {
  * Requests that a reader can send to an endpoint, with answers. Tests send each to a server and
  * check its answers against the contract.
  */
-export interface EndpointExample {
+interface EndpointExample {
   /** Values of `{name}` in the path, and of query parameters, by name. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** Bodies by name, in the order to try them. */

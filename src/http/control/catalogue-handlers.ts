@@ -271,7 +271,7 @@ const MAXIMUM_LISTS = 1_000;
 const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
 
 /** A route of the workspace, with the result of a plain request to it. */
-export interface ListedRoute extends UsableRoute {
+interface ListedRoute extends UsableRoute {
   /**
    * Why a plain request of the key is denied, for each of its operations; `null` where one gets
    * through.
@@ -285,7 +285,7 @@ export interface ListedRoute extends UsableRoute {
  * depends on the key's environment, workload and labels, and on the time and the budget where a
  * policy reads them.
  */
-export function listedRoutes(
+function listedRoutes(
   decider: Decider,
   identity: Identity,
   served: readonly Operation[],
@@ -303,7 +303,7 @@ export function listedRoutes(
 }
 
 /** The same of one route; `null` where the workspace may not use it with any request. */
-export function listedRoute(
+function listedRoute(
   decider: Decider,
   identity: Identity,
   served: readonly Operation[],

@@ -78,8 +78,6 @@ export async function openIssuerRing(store: IssuerStore, clock: Clock) {
   };
 }
 
-export type IssuerRing = Awaited<ReturnType<typeof openIssuerRing>>;
-
 async function importPublicKey(x: string): Promise<CryptoKey | null> {
   try {
     const key = await importJWK({ kty: "OKP", crv: "Ed25519", x }, "EdDSA");
@@ -163,5 +161,3 @@ export function createSigningKeys(
     },
   };
 }
-
-export type SigningKeys = ReturnType<typeof createSigningKeys>;

@@ -32,7 +32,7 @@ import type { Clock } from "../key-record.ts";
 import type { Holder, OpenKeyRing } from "../key-ring.ts";
 import type { IssuerStore } from "../key-store.ts";
 import { TOKEN_PREFIX, isCanonicalJws, isToken, type RandomBytes } from "../key-text.ts";
-import { createSigningKeys, openIssuerRing, type SigningKeys } from "./issuer-ring.ts";
+import { createSigningKeys, openIssuerRing } from "./issuer-ring.ts";
 
 const ISSUER = "signalbox";
 

@@ -138,7 +138,7 @@ if (parentPort !== null && typeof workerData === "string") {
 }
 
 /** Loads node:wasi without its ExperimentalWarning; every other warning still comes through. */
-export async function loadWasi(): Promise<typeof WASI> {
+async function loadWasi(): Promise<typeof WASI> {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
     if (rest[0] === "ExperimentalWarning" && String(warning).startsWith("WASI ")) return;

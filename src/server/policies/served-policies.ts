@@ -341,7 +341,7 @@ const MANY = 8;
  * @param states known already; contents of it are neither compiled nor read.
  * @throws {StoreUnavailableError} @throws {ToolchainError}
  */
-export async function keepFileContents(
+async function keepFileContents(
   log: PolicyLogStore,
   states: PolicyStates,
   table: RoutingTable,
@@ -411,7 +411,7 @@ interface SimulationContext {
 }
 
 /** `PolicyAdministration.simulate`. */
-export async function simulatePromotionOf(
+async function simulatePromotionOf(
   simulator: PromotionSimulator,
   policy: string,
   digest: string,

@@ -212,7 +212,7 @@ function exceptionsOf(
 }
 
 /** A group under the view in which it was found. */
-export interface ViewedGroup {
+interface ViewedGroup {
   readonly group: ChangeGroup;
   readonly view: View;
 }
@@ -226,7 +226,7 @@ const MOST_DECISIONS = 6_000;
 const MOST_SAMPLES = 24;
 
 /** Indices of units. */
-export interface Attribution {
+interface Attribution {
   /** Units without which requests of the group would get another result; empty: not found. */
   readonly units: ReadonlySet<number>;
   /** Of each request that was tried the units that its change needs together. */
@@ -314,7 +314,7 @@ function samplesOf({ example, workspaces, routes }: ChangeGroup): readonly Sampl
 }
 
 /** The facts of the tables that a reader needs to judge a cause. */
-export function causeFacts(
+function causeFacts(
   entries: readonly ChangedEntry[],
   groups: readonly ChangeGroup[],
   { base, head }: CompiledSides,
@@ -421,7 +421,7 @@ function notApproved(
 }
 
 /** Whether both results of a group are the same but for names that were changed. */
-export function differsByName({ base, head }: ChangeGroup, renames: readonly Rename[]): boolean {
+function differsByName({ base, head }: ChangeGroup, renames: readonly Rename[]): boolean {
   if (renames.length === 0 || base.denial !== null || head.denial !== null) return false;
   const nameOf = (kind: Rename["kind"], name: string) =>
     renames.find((rename) => rename.kind === kind && rename.from === name)?.to ?? name;
@@ -439,7 +439,7 @@ export function differsByName({ base, head }: ChangeGroup, renames: readonly Ren
 type SideSources = OfSides<readonly Source[]>;
 
 /** Policies whose text differs, that came or went, in the order of their ids. */
-export function policyEntries(
+function policyEntries(
   { base, head }: CompiledSides,
   sources: SideSources,
 ): readonly ChangedEntry[] {

@@ -240,7 +240,7 @@ const WORTH_A_THREAD = 1_500;
  *
  * @returns the tally, and how many jobs were decided whole. @throws the signal's reason.
  */
-export async function runJobs(
+async function runJobs(
   runner: JobRunner,
   jobs: readonly number[],
   { workers, threadsAfter = THREADS_AFTER }: Pick<SimulationRequest, "workers" | "threadsAfter">,
@@ -308,7 +308,7 @@ export async function runJobs(
 }
 
 /** Lets other work of the process go on. @throws the signal's reason. */
-export async function pause(signal: AbortSignal): Promise<void> {
+async function pause(signal: AbortSignal): Promise<void> {
   await setImmediate();
   signal.throwIfAborted();
 }

@@ -246,7 +246,7 @@ CREATE TABLE IF NOT EXISTS signalbox.migrations (
  * @throws {StoreUnavailableError} when the database is empty and `create` is not set, belongs to a
  * version without steps to ours, or is not in UTF-8; the message names the fix
  */
-export async function migrate(pool: Pool, create: boolean): Promise<void> {
+async function migrate(pool: Pool, create: boolean): Promise<void> {
   await pool.onOneConnection(LONGEST_STEP, async (query) => {
     await refuseOtherEncoding(query);
     const present = await readVersion(query);
