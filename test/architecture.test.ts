@@ -157,7 +157,7 @@ describe("the shape of the house", () => {
     const ownTexts = [
       "src/canon/json.ts",
       // A script of the page; objects whose names are ours; a string; numbers.
-      "src/cli/simulate/formats/html/format-html.ts",
+      "src/cli/simulate/formats/html/script.ts",
       "src/cli/policy/testing/coverage.ts",
       "src/dispatch/credentials/authorize.ts",
       "src/policy/toolchain/toolchain.ts",

@@ -1,7 +1,7 @@
 import { modelOf } from "../../../src/cli/simulate/formats/model.ts";
 import { PAGE_STYLE } from "../../../src/cli/simulate/formats/html/style.ts";
 import { documentOf } from "../../../src/cli/simulate/formats/report-document.ts";
-import { reportMarkup } from "../../../src/cli/simulate/formats/html/format-html.ts";
+import { reportMarkup } from "../../../src/cli/simulate/formats/html/report-markup.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { isObject } from "../../api/client.ts";
 

@@ -1,10 +1,7 @@
 import fc from "fast-check";
 import { Script } from "node:vm";
 import { describe, expect, test } from "vitest";
-import {
-  FILTER_SCRIPT,
-  PAGE_SCRIPT,
-} from "../../../../src/cli/simulate/formats/html/format-html.ts";
+import { FILTER_SCRIPT, PAGE_SCRIPT } from "../../../../src/cli/simulate/formats/html/script.ts";
 
 type Facet = "change" | "route" | "workspace" | "operation" | "provider" | "region";
 type State = Readonly<Record<Facet | "q" | "tab", string>>;
