@@ -14,13 +14,13 @@ const CALLS =
  */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/terminal/call-server.ts": "a command: the server that its user names",
-  "src/cli/serve/traffic.ts": "this server itself, where --traffic is given",
+  "src/cli/serve/serve.ts": "this server itself, where --traffic is given",
   "src/cli/serve/options.ts": "calls none: reads the address to listen at",
   "src/server/tls.ts": "calls none: reads the certificate",
   "src/dispatch/provider-client.ts": "providers, by routes.yaml, each address judged",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
-  "src/dispatch/credentials/aws-signer.ts": "AWS, by the environment",
-  "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
+  "src/dispatch/credentials/authorize.ts":
+    "AWS, by the environment; Google, by the operator's credentials file",
   "src/dispatch/fetch-json.ts":
     "issuers of workloads, by routes.yaml and their discovery document, each address judged, no redirect followed",
   "src/dispatch/endpoint-tracker.ts": "providers, by routes.yaml, through the connections of calls",

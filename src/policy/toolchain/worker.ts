@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { readArtefact } from "./artefact.ts";
 import { type Run, type RunResult, ToolchainError } from "./protocol.ts";
-import type { WASI } from "node:wasi";
+import { loadWasi } from "./wasi.ts";
 
 /**
  * Runs the toolchain: `workerData` is the artefact's folder; each message is a {@link Run}, each
@@ -135,18 +135,4 @@ if (parentPort !== null && typeof workerData === "string") {
         (error: unknown) => port.postMessage(failure(error)),
       );
   });
-}
-
-/** Loads node:wasi without its ExperimentalWarning; every other warning still comes through. */
-async function loadWasi(): Promise<typeof WASI> {
-  const emitWarning = process.emitWarning.bind(process);
-  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
-    if (rest[0] === "ExperimentalWarning" && String(warning).startsWith("WASI ")) return;
-    Reflect.apply(emitWarning, undefined, [warning, ...rest]);
-  };
-  try {
-    return (await import("node:wasi")).WASI;
-  } finally {
-    process.emitWarning = emitWarning;
-  }
 }
