@@ -197,7 +197,7 @@ function formerProviders(table: RoutingTable): readonly (readonly [string, strin
   return hasFormerProviders(table) ? Object.entries(table.formerProviders) : [];
 }
 
-function hasFormerProviders(table: RoutingTable): table is TableWithFormerProviders {
+export function hasFormerProviders(table: RoutingTable): table is TableWithFormerProviders {
   return "formerProviders" in table;
 }
 

@@ -140,10 +140,10 @@ export function pairTable() {
   /** Where a pair is, or where it would be. */
   const slotOf = (left: number, right: number) => {
     let at = mixed(left, right) & mask;
+    const held = slots;
     for (;;) {
       const from = at * WIDTH;
-      if (slots[from + 2] === NONE || (slots[from] === left && slots[from + 1] === right))
-        return from;
+      if (held[from + 2] === NONE || (held[from] === left && held[from + 1] === right)) return from;
       at = (at + 1) & mask;
     }
   };

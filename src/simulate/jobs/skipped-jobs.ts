@@ -7,7 +7,7 @@ import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { emptyUsage, type SimulationTally, type UsageTally } from "../compare/simulation-tally.ts";
-import { withFormerNames } from "../renamed-table.ts";
+import { hasFormerProviders, withFormerNames } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
 import {
   slotsOf,
@@ -49,7 +49,7 @@ export function unchangedTest(
     const { workspace } = member;
     const [before, route] = [routeName(base.table, member), routeName(head.table, member)];
     return (
-      !mayNameFormerProvider(base.table, workspace, before) &&
+      !(hasFormerProviders(base.table) && mayNameFormerProvider(base.table, workspace, before)) &&
       before === route &&
       remembered(workspaces, workspace, () =>
         isSameText(tables.map((table) => workspaceFacts(table, workspace))),
