@@ -314,7 +314,9 @@ function readPart(
     reading.useNative(path);
     return null;
   }
-  if (!reading.useUnknown(part, PARTS[type], path, context)) return null;
+  reading.useUnknown(part, PARTS[type], path, context);
+  // Refused by kind; the file's own members need not be there.
+  if (typeof part.file_id === "string") return null;
   if (!isPlainMark(part.prompt_cache_breakpoint)) {
     reading.useNative(`${path}.prompt_cache_breakpoint`);
   }

@@ -318,6 +318,12 @@ describe("the parser of a request", () => {
       ["conversation", "file_url"],
     ],
     [
+      "the address of a file beside a member that is unknown",
+      part({ type: "input_file", file_url: "https://x.example/f", unknown: 1 }),
+      ["file_input"],
+      ["conversation", "file_url", "native_responses"],
+    ],
+    [
       "audio",
       part({ type: "input_audio", input_audio: { data: "AA", format: "wav" } }),
       ["audio_input"],
