@@ -219,7 +219,7 @@ export interface UsableRoute {
   readonly operations: readonly Operation[];
   /** Capabilities that requests may need, in the order of `canon/capability.ts`. */
   readonly capabilities: readonly Capability[];
-  /** Where requests go, in the order of trying; none where every request is denied. */
+  /** Where requests go, in the order of trying; empty where every request is denied. */
   readonly candidates: readonly Candidate[];
   /** Tokens; the least of all endpoints, `null` where one does not declare it. */
   readonly contextWindow: number | null;
