@@ -158,7 +158,9 @@ describe.skipIf(CHROMIUM === null)(
       });
       await page.getByRole("button", { name: "Older" }).click();
       await page.getByText("No decision matches so far").waitFor();
-      expect(await page.getByRole("button", { name: "Search on" }).isEnabled()).toBe(true);
+      await expect
+        .poll(() => page.getByRole("button", { name: "Search on" }).isEnabled())
+        .toBe(true);
       await page.getByRole("button", { name: "Newer" }).click();
       await expect.poll(() => page.locator("tbody tr").count()).toBe(50);
     });
@@ -457,7 +459,7 @@ describe.skipIf(CHROMIUM === null)(
       await page.getByRole("link", { name: "Policies", exact: true }).click();
       await expect.poll(() => page.url()).toContain("#/policies?workspace=support");
       // A choice would change nothing there: policies are everybody's.
-      expect(await page.getByLabel("Workspace").count()).toBe(0);
+      await expect.poll(() => page.getByLabel("Workspace").count()).toBe(0);
       await page.getByRole("link", { name: "Spend", exact: true }).click();
       expect(await page.getByLabel("Workspace").inputValue()).toBe("support");
       expect(stage.complaints).toEqual([]);

@@ -51,13 +51,12 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(concerns[2]).toContain("would newly deny 14 of 4,870 requests");
     expect(concerns[3]).toContain("k00000000000");
     await expect.poll(() => page.locator(".plot canvas").count()).toBe(3);
-    expect(
-      await page.getByRole("region", { name: "Traffic by route" }).locator("tbody tr").count(),
-    ).toBe(4);
+    const traffic = page.getByRole("region", { name: "Traffic by route" });
+    await expect.poll(() => traffic.locator("tbody tr").count()).toBe(4);
     const endpoints = page.getByRole("region", { name: "Endpoints that are out" });
-    expect(await endpoints.locator("tbody tr").allTextContents()).toEqual([
-      expect.stringContaining("ejected"),
-    ]);
+    await expect
+      .poll(() => endpoints.locator("tbody tr").allTextContents())
+      .toEqual([expect.stringContaining("ejected")]);
     expect(stage.complaints).toEqual([]);
   });
 

@@ -39,7 +39,7 @@ describe.skipIf(CHROMIUM === null)(
     test("an open report folds the upload, has its failure in red, and keeps the names in a table whole at 390 pixels", async () => {
       const page = await stage.open("#/report", {}, { width: 390 });
       const upload = page.getByLabel("report.json");
-      expect(await upload.isVisible()).toBe(true);
+      await upload.waitFor();
       await upload.setInputFiles(fileOf(report()));
       const title = page.getByRole("heading", { name: /^FAIL / });
       await title.waitFor();
@@ -57,7 +57,7 @@ describe.skipIf(CHROMIUM === null)(
         await page.evaluate<number>("document.documentElement.scrollWidth"),
       ).toBeLessThanOrEqual(390);
       await page.getByText("Another file").click();
-      expect(await upload.isVisible()).toBe(true);
+      await upload.waitFor();
     });
 
     test("hostile names in a report execute no script and add no element", async () => {

@@ -123,8 +123,12 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     await page.getByText("No endpoint of the route is in the EU.").waitFor();
     const table = page.getByRole("region", { name: "Constraints that do not pass" });
     expect(await table.textContent()).toContain("NO_EU_ENDPOINT");
-    const requested = stage.server.requests.findLast(({ path }) => path === "/v1/route/simulate");
-    expect(requested?.body).toEqual({ model: "claude", needs: ["tools"], stream: false });
+    // The page decides a request of each route by itself, too.
+    expect(stage.server.requests.map(({ body }) => body)).toContainEqual({
+      model: "claude",
+      needs: ["tools"],
+      stream: false,
+    });
     await page.getByLabel("Or a whole request, as JSON").fill("{");
     await page.getByRole("button", { name: "Simulate" }).click();
     expect(await page.getByRole("alert").textContent()).toContain("The request is not JSON");
