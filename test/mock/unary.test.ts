@@ -59,7 +59,7 @@ test("token numbers have distinct vectors, one for each list", async () => {
   expect(await embed([1, 2])).toEqual([one]);
 });
 
-test("documents are ranked by the words shared with the query, ties by index", async () => {
+test("documents are ranked by the terms that they share with the query, ties by index", async () => {
   const documents = ["A signal", "Nothing of it", "Red signal here", "the RED", "signal, red!"];
   const body = { model: "m", query: "red signal", documents };
   const answer = await (await postTo(await mockForTest(), "/v2/rerank", body)).json();
