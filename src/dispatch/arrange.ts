@@ -365,8 +365,11 @@ function longestOut(
   // Rate limits and missing paths always apply; the share bounds ejected endpoints only.
   const limited = longest.filter(({ why }) => why !== "ejected").slice(0, plan.length - 1);
   const ill = longest.filter(({ why }) => why === "ejected");
-  const left = Math.min(limit, plan.length - 1 - limited.length);
+  const attemptsLeft = Math.min(limit, plan.length - 1 - limited.length);
   return new Map(
-    [...limited, ...ill.slice(0, Math.max(left, 0))].map((entry) => [entry.candidate, entry]),
+    [...limited, ...ill.slice(0, Math.max(attemptsLeft, 0))].map((entry) => [
+      entry.candidate,
+      entry,
+    ]),
   );
 }

@@ -148,8 +148,8 @@ class Groups {
       return null;
     }
     const key = groupKey(time, part.key);
-    const known = this.#groups.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#groups.get(key);
+    if (existing !== undefined) return existing;
     if (this.#winners !== null && !this.#winners.has(key)) return null;
     if (this.#groups.size === this.#most) {
       this.#rank().add(time, part.key, size());

@@ -74,8 +74,8 @@ export function callerBudget(
   const step = runtime.budgets.stepOf(limitedSubjects(table, identity));
   if (!(step instanceof Promise)) return step;
   return new Promise((resolve) => {
-    beforeDeadline(step, deadline, (known) =>
-      resolve(known ?? waitError(deadline, UNKNOWN_BUDGET)),
+    beforeDeadline(step, deadline, (budget) =>
+      resolve(budget ?? waitError(deadline, UNKNOWN_BUDGET)),
     );
   });
 }

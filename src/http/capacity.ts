@@ -103,11 +103,11 @@ function refusal(why: ShareRefusal, what: string) {
 }
 
 /** By the workspaces of a table: every request needs the answer. */
-const known = new WeakMap<object, boolean>();
+const singleWorkspace = new WeakMap<object, boolean>();
 
 /** Whether the table has a single workspace, which then shares with no other. */
 function hasOneWorkspace(workspaces: RoutingTable["workspaces"]) {
-  return remember(known, workspaces, () => Object.keys(workspaces).length <= 1);
+  return remember(singleWorkspace, workspaces, () => Object.keys(workspaces).length <= 1);
 }
 
 /**
@@ -157,8 +157,8 @@ export class FairShare {
     const ofWorkspace = (this.#workspaces.get(workspace) ?? 0) + amount;
     const ofKey = keyId === null ? 0 : (this.#keys.get(keyId) ?? 0) + amount;
     const free = this.#capacity - this.#held - amount;
-    const left = isOnly ? free : free - ofWorkspace;
-    if (left < ofKey) {
+    const remaining = isOnly ? free : free - ofWorkspace;
+    if (remaining < ofKey) {
       if (free < 0 && isOnly) return "full";
       const holders = this.#holders + (ofWorkspace === amount ? 1 : 0);
       return ofWorkspace > this.#capacity / (holders + 1) || free >= ofWorkspace ? "share" : "full";
@@ -188,10 +188,10 @@ const KEPT_NAMES = 16;
  * the name still holds.
  */
 function subtract(held: Map<string, number>, name: string, amount: number): number {
-  const left = (held.get(name) ?? 0) - amount;
-  if (left > 0 || held.size <= KEPT_NAMES) held.set(name, left);
+  const remaining = (held.get(name) ?? 0) - amount;
+  if (remaining > 0 || held.size <= KEPT_NAMES) held.set(name, remaining);
   else held.delete(name);
-  return left;
+  return remaining;
 }
 
 /** Bounds of one server; all have defaults in `server/make-runtime.ts`. */

@@ -28,10 +28,10 @@ const LONGEST_TIMER = 10_000;
 export function atDeadline(deadline: number, end: () => void): () => void {
   let timer: NodeJS.Timeout;
   const arm = (least: number) => {
-    const left = deadline - performance.now();
+    const timeLeft = deadline - performance.now();
     timer = setTimeout(
-      left > LONGEST_TIMER ? arm : end,
-      Math.max(least, Math.min(left, LONGEST_TIMER)),
+      timeLeft > LONGEST_TIMER ? arm : end,
+      Math.max(least, Math.min(timeLeft, LONGEST_TIMER)),
       0,
     );
   };

@@ -175,11 +175,11 @@ function collect(
     const endsAt = performance.now() + limits.bodyTime;
     const progressTime = Math.min(limits.bodyProgressTime ?? PROGRESS_TIME, limits.bodyTime);
     const checkProgress = (): void => {
-      const left = endsAt - performance.now();
-      if (left < 1 || size - seen < (PROGRESS_RATE * progressTime) / 1_000)
+      const timeLeft = endsAt - performance.now();
+      if (timeLeft < 1 || size - seen < (PROGRESS_RATE * progressTime) / 1_000)
         return settle("too_slow");
       seen = size;
-      timer = setTimeout(checkProgress, Math.min(progressTime, left));
+      timer = setTimeout(checkProgress, Math.min(progressTime, timeLeft));
     };
     let timer = setTimeout(checkProgress, progressTime);
     // Listeners stay: removing four of them costs more than their work for a small body.

@@ -113,10 +113,10 @@ export function onDisk(recording: Recording): Recording["result"] {
 
 function unrecorded(cause: Error): ServiceError {
   // Other errors may quote the database.
-  const known = cause instanceof EvidenceUnavailableError ? `: ${cause.message}` : "";
+  const detail = cause instanceof EvidenceUnavailableError ? `: ${cause.message}` : "";
   return codedError(
     "evidence_unavailable",
-    `The server could not record the decision, and it does not answer without a record${known}. Try again later.`,
+    `The server could not record the decision, and it does not answer without a record${detail}. Try again later.`,
   );
 }
 
@@ -282,7 +282,7 @@ export class Recorder {
     const { usage, firstByteAt } = outcome;
     this.#sizes.answer = sent;
     this.#attempts = attemptRecords(outcome.attempts, this.#arrivedAt);
-    const known = {
+    const endFields = {
       status:
         outcome.error?.status ??
         (outcome.terminal === "client_closed" && firstByteAt === null ? 499 : 200),
@@ -304,9 +304,9 @@ export class Recorder {
     const choice = this.#dispatched && choiceRecord(this.#dispatched, outcome);
     const isUsual = outcome.ended === undefined && !estimated && written === 0 && choice === null;
     this.#outcome = isUsual
-      ? known
+      ? endFields
       : {
-          ...known,
+          ...endFields,
           ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
           ...(estimated ? { estimated } : {}),
           ...choice,
@@ -320,10 +320,14 @@ export class Recorder {
   close(): void {
     const decision = this.#decision;
     if (decision === null) return this.#observer.ended(this.#head.operation, null);
-    const known = this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" as const };
+    const recordedOutcome = this.#outcome ?? {
+      ...EMPTY_OUTCOME,
+      status: 500,
+      terminal: "failed" as const,
+    };
     // Once the time of a drain is over it is we who close connections.
-    const isCut = known.terminal === "client_closed" && this.#stopOrder.given;
-    const ended = isCut ? { ...known, terminal: "failed" as const } : known;
+    const isCut = recordedOutcome.terminal === "client_closed" && this.#stopOrder.given;
+    const ended = isCut ? { ...recordedOutcome, terminal: "failed" as const } : recordedOutcome;
     const outcome: OutcomeRecord = {
       requestId: this.#head.requestId,
       at: Date.now(),
@@ -368,9 +372,9 @@ export class Recorder {
     route: string,
     candidates: readonly Candidate[],
     attempt: number,
-    known: AnswerEdits,
+    answerEdits: AnswerEdits,
   ): readonly string[] {
-    const edits = formatEdits(known);
+    const edits = formatEdits(answerEdits);
     const simulated = candidates.some(
       ({ endpoint }) => this.#snapshot.connections.get(endpoint.provider)?.simulated === true,
     );
@@ -387,7 +391,7 @@ export class Recorder {
 
   /** @param route the value of its header; `null` where no route was chosen. */
   #ownHeaders(attempts: number, route: string | null): string[] {
-    const own = (this.#dispatchedAt ?? performance.now()) - this.#arrivedAt;
+    const ownTime = (this.#dispatchedAt ?? performance.now()) - this.#arrivedAt;
     const headers = [
       "x-signalbox-route",
       route ?? "",
@@ -398,7 +402,7 @@ export class Recorder {
       "x-signalbox-attempts",
       String(attempts),
       "server-timing",
-      `router;dur=${rounded(own)}`,
+      `router;dur=${rounded(ownTime)}`,
     ];
     // Lists of headers are copied with `concat`: a spread into a list goes item by item.
     return (route === null ? headers.slice(2) : headers).concat(this.#limits);

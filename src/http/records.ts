@@ -67,8 +67,8 @@ function shapeRecord(
 }
 
 function keyPart({ vocabulary }: RoutingTable, identity: Identity): ShapeRecord | null {
-  const known = keyParts.get(identity);
-  if (known?.vocabulary === vocabulary) return known.part;
+  const cached = keyParts.get(identity);
+  if (cached?.vocabulary === vocabulary) return cached.part;
   const { workload, labels } = identity;
   const owner = vocabulary.owners?.find((one) => one === identity.owner);
   const part =
@@ -216,8 +216,8 @@ export function decisionRecord(
 ): DecisionRecord {
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const { needs, features, stream, context, maxOutput, reasoningEffort } = request.shape;
-  const made = remember(lists, decision, () => listsOf(decision));
-  const { plan, wouldDeny, shadows, obligations } = made;
+  const recordLists = remember(lists, decision, () => listsOf(decision));
+  const { plan, wouldDeny, shadows, obligations } = recordLists;
   // Member by member: the engine makes such an object at once, and one that is spread together step
   // by step.
   const record = {

@@ -86,7 +86,7 @@ export function prepareTranslations(
   const prepared = new Map<string, PreparedTranslation>();
   const refusals = new Map<string, ServiceError>();
   for (const { endpoint } of foreign) {
-    const made =
+    const translated =
       "code" in canonical
         ? canonical
         : withParam(
@@ -99,8 +99,8 @@ export function prepareTranslations(
             ),
             request,
           );
-    if ("code" in made) refusals.set(endpoint.id, made);
-    else prepared.set(endpoint.id, made);
+    if ("code" in translated) refusals.set(endpoint.id, translated);
+    else prepared.set(endpoint.id, translated);
   }
   const narrowed = withoutRefusing(route, decision, refusals);
   return "code" in narrowed ? narrowed : { surface, decision: narrowed, prepared };
@@ -116,12 +116,16 @@ const CHANGED_BY: Readonly<Record<string, Capability>> = {
 };
 
 function withParam<Made extends object>(
-  made: Made | ServiceError,
+  prepared: Made | ServiceError,
   { paths }: InferenceRequest,
 ): Made | ServiceError {
-  if (!("code" in made) || made.param !== null) return made;
-  const capability = Object.hasOwn(CHANGED_BY, made.code) ? CHANGED_BY[made.code] : undefined;
-  return capability === undefined ? made : { ...made, param: paths.get(capability) ?? null };
+  if (!("code" in prepared) || prepared.param !== null) return prepared;
+  const capability = Object.hasOwn(CHANGED_BY, prepared.code)
+    ? CHANGED_BY[prepared.code]
+    : undefined;
+  return capability === undefined
+    ? prepared
+    : { ...prepared, param: paths.get(capability) ?? null };
 }
 
 /**
@@ -139,8 +143,8 @@ function withoutRefusing(
   const [refusal] = refusals.values();
   if (refusal === undefined) return decision;
   const isFailing = ({ endpoint }: Candidate) => refusals.has(endpoint.id);
-  const left = decision.plan.filter((candidate) => !isFailing(candidate));
-  const [first, ...rest] = planOf(tiersOf(left));
+  const remaining = decision.plan.filter((candidate) => !isFailing(candidate));
+  const [first, ...rest] = planOf(tiersOf(remaining));
   const failing = decision.plan.filter(isFailing);
   const mayNarrow = route.onGap === "narrow" && failing.every(({ rank }) => rank === "fallback");
   if (first === undefined || !mayNarrow) return refusal;

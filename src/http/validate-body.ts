@@ -14,14 +14,14 @@ const MAXIMUM_DEPTH = 100;
 
 export type BodyValidator = (body: JsonValue) => ServiceError | null;
 
-const made = new WeakMap<JsonObject, BodyValidator>();
+const validators = new WeakMap<JsonObject, BodyValidator>();
 
 /**
  * A check that gives the first thing wrong with a body. One for each schema of the process,
  * compiled with the first body: ajv takes tens of milliseconds for a large one.
  */
 export function bodyValidator(schema: JsonObject): BodyValidator {
-  return remember(made, schema, () => validatorOf(schema));
+  return remember(validators, schema, () => validatorOf(schema));
 }
 
 /** How the check of a body is compiled. */

@@ -91,16 +91,16 @@ export class KeyRing {
   apply(records: readonly KeyRecord[]): readonly KeyChange[] {
     const changes: KeyChange[] = [];
     for (const record of records) {
-      const known = this.#entries.get(record.id);
-      if (known?.revoked === true) continue;
-      const entry = makeEntry(record, known);
+      const existing = this.#entries.get(record.id);
+      if (existing?.revoked === true) continue;
+      const entry = makeEntry(record, existing);
       this.#entries.set(record.id, entry);
       for (const origin of record.exchange?.origins ?? []) {
         remember(this.#keysOfOrigin, origin, () => new Set()).add(record.id);
       }
       const { id, workspace } = record;
       if (entry.revoked) changes.push({ id, workspace, change: "revoked" });
-      else if (known === undefined) changes.push({ id, workspace, change: "added" });
+      else if (existing === undefined) changes.push({ id, workspace, change: "added" });
     }
     return changes;
   }
@@ -299,8 +299,8 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<
       if (now - at < LOOK_UP_MEMORY) break;
       recent.delete(id);
     }
-    const known = recent.get(publicId);
-    if (known !== undefined) return known.found;
+    const lookedUp = recent.get(publicId);
+    if (lookedUp !== undefined) return lookedUp.found;
     if (recent.size >= LOOK_UPS) return Promise.resolve(false);
     const found = find(publicId);
     recent.set(publicId, { at: now, found });
@@ -308,9 +308,9 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<
   };
 }
 
-function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
+function makeEntry(record: KeyRecord, existing: Entry | undefined): Entry {
   // An expiry only ever moves nearer; a record with a later one is older and arrived late.
-  const expiresAt = Math.min(record.expiresAt, known?.expiresAt ?? record.expiresAt);
+  const expiresAt = Math.min(record.expiresAt, existing?.expiresAt ?? record.expiresAt);
   const identity: Identity = Object.freeze({
     workspace: record.workspace,
     keyId: record.id,
@@ -331,8 +331,8 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     exchange: record.exchange,
     expiresAt,
     revoked: record.status === "revoked",
-    replaced: record.replacedBy !== null || known?.replaced === true,
-    usedAt: known?.usedAt ?? 0,
-    writtenAt: known?.writtenAt ?? record.lastUsedAt ?? 0,
+    replaced: record.replacedBy !== null || existing?.replaced === true,
+    usedAt: existing?.usedAt ?? 0,
+    writtenAt: existing?.writtenAt ?? record.lastUsedAt ?? 0,
   };
 }

@@ -67,7 +67,7 @@ function remoteKeys(
   onFailure: (failure: KeyFetchFailure) => void,
 ) {
   const reach = network ?? "public";
-  let known: { readonly find: KeyFinder; readonly at: number } | null = null;
+  let loaded: { readonly find: KeyFinder; readonly at: number } | null = null;
   let next = Number.NEGATIVE_INFINITY;
 
   /** All who wait share it. */
@@ -79,7 +79,7 @@ function remoteKeys(
    */
   async function current(): Promise<KeyFinder | null> {
     if (age() >= FRESH) await renew();
-    return age() < STALE ? (known?.find ?? null) : null;
+    return age() < STALE ? (loaded?.find ?? null) : null;
   }
 
   /**
@@ -87,12 +87,12 @@ function remoteKeys(
    * key was not found.
    */
   async function renewed(seen: KeyFinder): Promise<KeyFinder | null> {
-    if (known?.find === seen) await renew();
-    return known?.find ?? null;
+    if (loaded?.find === seen) await renew();
+    return loaded?.find ?? null;
   }
 
   function age() {
-    return known === null ? Number.POSITIVE_INFINITY : clock() - known.at;
+    return loaded === null ? Number.POSITIVE_INFINITY : clock() - loaded.at;
   }
 
   function renew(): Promise<void> {
@@ -105,7 +105,7 @@ function remoteKeys(
     const found = await fetchKeys();
     next = clock() + (typeof found === "string" ? PAUSE_AFTER_FAILURE : PAUSE);
     if (typeof found === "string") onFailure(found);
-    else known = { find: found, at: clock() };
+    else loaded = { find: found, at: clock() };
   }
 
   async function fetchKeys(): Promise<KeyFinder | KeyFetchFailure> {

@@ -206,9 +206,9 @@ export function foldRow(states: PolicyStates, row: PolicyLogRow): PolicyStates {
       `the policy log has a row at position ${row.position} that this version does not support; run the newer version`,
     );
   }
-  const known = states.policies.get(record.policy) ?? newLine(record.policy);
+  const statusBefore = states.policies.get(record.policy) ?? newLine(record.policy);
   const status: PolicyStatus = {
-    ...foldRecord(known, record, row.position),
+    ...foldRecord(statusBefore, record, row.position),
     position: row.position,
   };
   const policies = new Map(
@@ -289,8 +289,8 @@ function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): 
 function observed(status: PolicyStatus, record: ObservedRecord): PolicyStatus {
   const { revision, digest, module, content, slot, at } = record;
   const firstSeenAt = status.contents.get(digest)?.firstSeenAt ?? at;
-  const known: KnownContent = { revision, digest, module, content, firstSeenAt };
-  const contents = new Map(status.contents).set(digest, known);
+  const observedContent: KnownContent = { revision, digest, module, content, firstSeenAt };
+  const contents = new Map(status.contents).set(digest, observedContent);
   const state: SlotState = { digest, since: at };
   if (slot === "enforced") return { ...status, contents, enforced: state, candidate: null };
   // Where nothing is enforced, no removal has to be promoted: the policy just leaves shadow.

@@ -43,8 +43,8 @@ function ofPresent(
 ): PolicyRecord | null {
   const { policy, digest, module } = file;
   const { at, tableRevision } = observation;
-  const known = status?.contents.get(digest);
-  if (status === undefined || known === undefined) {
+  const knownContent = status?.contents.get(digest);
+  if (status === undefined || knownContent === undefined) {
     const slot = status === undefined && file.initialMode === "enforce" ? "enforced" : "candidate";
     const revision = nextRevision(status);
     return {
@@ -59,7 +59,7 @@ function ofPresent(
       tableRevision,
     };
   }
-  const { revision } = known;
+  const { revision } = knownContent;
   const before =
     observation.before === null ? null : (observation.before.get(policy) ?? removalDigest(policy));
   const hasChanged = before !== null && before !== digest;
@@ -84,9 +84,9 @@ function ofAbsent(
   const wasThere = before?.has(policy) === true;
   // A candidate may be a newer replica's; it ends where a running server sees its file go.
   if (!wasThere && (status.candidate !== null || status.withdrawn.has(digest))) return null;
-  const known = status.contents.get(digest);
-  if (known === undefined || status.enforced === null) {
-    const revision = known?.revision ?? nextRevision(status);
+  const knownContent = status.contents.get(digest);
+  if (knownContent === undefined || status.enforced === null) {
+    const revision = knownContent?.revision ?? nextRevision(status);
     return {
       kind: "observed",
       policy,
@@ -99,7 +99,7 @@ function ofAbsent(
       tableRevision,
     };
   }
-  return { kind: "returned", policy, at, revision: known.revision, digest };
+  return { kind: "returned", policy, at, revision: knownContent.revision, digest };
 }
 
 /**

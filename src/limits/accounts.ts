@@ -35,9 +35,9 @@ export class Accounts {
     // Every table and key has its own object: another one may be another ceiling, the same one
     // cannot be.
     if (meters !== undefined && meters.limits === limits) return meters;
-    const made = this.#make(`${kind}:${id}`, limits);
-    metersById.set(id, made);
-    return made;
+    const created = this.#make(`${kind}:${id}`, limits);
+    metersById.set(id, created);
+    return created;
   }
 
   /** Forgets subjects without requests in flight and without leases. */
@@ -107,8 +107,8 @@ export class Accounts {
 
   #make(subject: string, limits: EffectiveLimits): Meters {
     const counters = counterLimits(limits).map((limit) => {
-      const made = new CounterAccount(subject, limit);
-      const account = remember(this.counters, idOf(made), () => made);
+      const fresh = new CounterAccount(subject, limit);
+      const account = remember(this.counters, idOf(fresh), () => fresh);
       account.setCeiling(limit.ceiling);
       return account;
     });

@@ -227,9 +227,9 @@ export function usedBy(
   let tokens = 0;
   let microUsd = 0;
   for (const attempt of calls) {
-    const made = attempt === last ? output : 0;
-    tokens += input + made;
-    microUsd += costOf(attempt.endpoint.price, input, made, attempt.calls);
+    const outputTokens = attempt === last ? output : 0;
+    tokens += input + outputTokens;
+    microUsd += costOf(attempt.endpoint.price, input, outputTokens, attempt.calls);
   }
   const estimated = input !== usage?.input || output !== usage.output;
   return { amounts: { requests: 1, tokens, micro_usd: moneyOf(cost, microUsd) }, estimated };
@@ -271,8 +271,8 @@ export function usedByParts(
   const tokens = estimated ? Math.max(estimate.input, counted) : counted;
   // A part counts once, however often it was tried, as a request does that is answered in one
   // piece; parts that were never sent count nothing.
-  const made = reached.reduce((sum, attempt) => sum + attempt.calls, 0);
-  const requests = Math.min(estimate.amounts.requests, made);
+  const reachedCalls = reached.reduce((sum, attempt) => sum + attempt.calls, 0);
+  const requests = Math.min(estimate.amounts.requests, reachedCalls);
   let dearest = 0;
   let calls = 0;
   for (const { endpoint, calls: sent } of costly) {

@@ -42,8 +42,8 @@ export function windowAt(window: LimitWindow, at: number, zone: string = "UTC"):
     return { start, end: start + LENGTHS[window] };
   }
   const key = `${window} ${zone}`;
-  const known = newest.get(key);
-  if (known !== undefined && at >= known.start && at < known.end) return known;
+  const cached = newest.get(key);
+  if (cached !== undefined && at >= cached.start && at < cached.end) return cached;
   const day = localDay(at, zone);
   const [first, next] =
     window === "month"

@@ -80,10 +80,10 @@ export function nameTest({
   strings,
   searches = [],
 }: Pick<StringUse, "strings" | "searches">): (name: string) => boolean {
-  const own = new Set(strings);
-  if (searches.length === 0) return (name) => own.has(name);
+  const literals = new Set(strings);
+  if (searches.length === 0) return (name) => literals.has(name);
   return (name) =>
-    own.has(name) || !UNESCAPED.test(name) || searches.some((text) => name.includes(text));
+    literals.has(name) || !UNESCAPED.test(name) || searches.some((text) => name.includes(text));
 }
 
 /** Names with a region, and UTC: `Japan` alone is more likely a label. */

@@ -302,9 +302,9 @@ const modules = new Map<string, Promise<WebAssembly.Module>>();
  */
 async function meteredModule(bytes: Uint8Array, isTraced: boolean): Promise<WebAssembly.Module> {
   const digest = `${hash("sha256", bytes, "hex")} ${isTraced}`;
-  const known = modules.get(digest);
+  const cached = modules.get(digest);
   modules.delete(digest);
-  const module = known ?? compileMetered(bytes, isTraced);
+  const module = cached ?? compileMetered(bytes, isTraced);
   modules.set(digest, module);
   for (const [oldest] of modules) {
     if (modules.size <= MAXIMUM_MODULES) break;

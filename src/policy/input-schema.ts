@@ -45,8 +45,8 @@ export function initialMode(
   policy: string,
 ): "shadow" | "enforce" {
   const modes = table.policies.initialMode;
-  const own = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
-  return own ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
+  const ownMode = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
+  return ownMode ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
 }
 
 /** One schema a member: a member that the type has and the schema lacks does not compile. */

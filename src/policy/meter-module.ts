@@ -37,23 +37,23 @@ export function meterModule(bytes: Uint8Array, isTraced = false): Uint8Array<Arr
       if (!found.has(GLOBAL)) throw new MeteringError("the module has no globals");
     }
     found.add(id);
-    let made: readonly Uint8Array[] = [content];
+    let rewritten: readonly Uint8Array[] = [content];
     if (id === TYPE && isTraced) {
       counts.types = new ByteReader(content).unsigned();
-      made = withEntries(content, [MARK_TYPE]);
+      rewritten = withEntries(content, [MARK_TYPE]);
     } else if (id === IMPORT) {
       Object.assign(counts, imported(content));
     } else if (id === FUNCTION && isTraced) {
       counts.functions += new ByteReader(content).unsigned();
-      made = withEntries(content, [unsignedBytes(counts.types)]);
+      rewritten = withEntries(content, [unsignedBytes(counts.types)]);
     } else if (id === GLOBAL) {
       counts.globals += new ByteReader(content).unsigned();
       const fuel = [I64, MUTABLE, I64_CONST, ...INITIAL_FUEL_BYTES, END];
       const traced = isTraced ? TRACE_EXPORTS.map(() => [I32, MUTABLE, I32_CONST, 0, END]) : [];
-      made = withEntries(content, [fuel, ...traced]);
+      rewritten = withEntries(content, [fuel, ...traced]);
     } else if (id === EXPORT) {
       const names = [FUEL_EXPORT, ...(isTraced ? TRACE_EXPORTS : [])];
-      made = withEntries(
+      rewritten = withEntries(
         content,
         names.map((name, index) => {
           const global = unsignedBytes(counts.globals + index);
@@ -61,10 +61,10 @@ export function meterModule(bytes: Uint8Array, isTraced = false): Uint8Array<Arr
         }),
       );
     } else if (id === CODE) {
-      made = meteredCode(content, counts.globals, isTraced ? counts.functions : null);
+      rewritten = meteredCode(content, counts.globals, isTraced ? counts.functions : null);
     }
-    const size = made.reduce((sum, { length }) => sum + length, 0);
-    pieces.push(Uint8Array.from([id, ...unsignedBytes(size)]), ...made);
+    const size = rewritten.reduce((sum, { length }) => sum + length, 0);
+    pieces.push(Uint8Array.from([id, ...unsignedBytes(size)]), ...rewritten);
   }
   if (!found.has(EXPORT) || !found.has(CODE))
     throw new MeteringError("the module has no exports or no code");

@@ -42,12 +42,12 @@ export function rememberingSet(
       const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
       const answers = remembered.map((evaluate) => evaluate(input, candidates));
       const key = answers.map(({ number }) => number).join();
-      const known = evaluations.get(key);
-      if (known !== undefined) return known;
-      const made = joined(answers.map(({ evaluation }) => evaluation));
+      const cached = evaluations.get(key);
+      if (cached !== undefined) return cached;
+      const joinedEvaluation = joined(answers.map(({ evaluation }) => evaluation));
       if (evaluations.size >= limit) evaluations.clear();
-      evaluations.set(key, made);
-      return made;
+      evaluations.set(key, joinedEvaluation);
+      return joinedEvaluation;
     },
   };
 }
@@ -76,7 +76,7 @@ function remembering(
   policy: SinglePolicy,
   limit: number,
 ): (input: PolicyInput, candidates: string) => Answer {
-  const known = new Map<string, Answer>();
+  const answersByInput = new Map<string, Answer>();
   const distinct = new Map<string, Answer>();
   let numbers = 0;
   const read = REMEMBERED_MEMBERS.filter(([path]) => readsPath(policy, path)).map(
@@ -86,18 +86,18 @@ function remembering(
     // Verdicts name candidates, whether the policy reads them or not.
     let key = `${input.operation}\n${candidates}`;
     for (const valueOf of read) key += `\u0000${valueOf(input)}`;
-    const same = known.get(key);
+    const same = answersByInput.get(key);
     if (same !== undefined) return same;
     const evaluation = policy.evaluate(input);
     const text = JSON.stringify(evaluation);
-    if (known.size >= limit) {
-      known.clear();
+    if (answersByInput.size >= limit) {
+      answersByInput.clear();
       distinct.clear();
     }
     // Never given twice: evaluations of the set are found by the numbers of its answers.
     const answer = distinct.get(text) ?? { number: (numbers += 1), evaluation };
     distinct.set(text, answer);
-    known.set(key, answer);
+    answersByInput.set(key, answer);
     return answer;
   };
 }
@@ -181,18 +181,18 @@ export function assembleSinglePolicies(
   slots: readonly PolicyIdentity[],
   suspended: SuspendedCandidates | null = null,
 ): readonly SinglePolicy[] {
-  const left = new Map(slots.map((identity) => [identity.digest, identity]));
-  if (left.size < slots.length) throw new Error("policy set: a content is in two slots");
+  const remaining = new Map(slots.map((identity) => [identity.digest, identity]));
+  if (remaining.size < slots.length) throw new Error("policy set: a content is in two slots");
   const policies = modules.modules.flatMap((module) =>
     module.units.flatMap(({ policy }, index): readonly SinglePolicy[] => {
-      const identity = left.get(policy.digest);
+      const identity = remaining.get(policy.digest);
       if (identity === undefined || identity.id !== policy.contract.id) return [];
       // Content that is in two modules is evaluated once.
-      left.delete(policy.digest);
+      remaining.delete(policy.digest);
       return [singlePolicy(module, index, policy, identity, suspended)];
     }),
   );
-  const [missing] = left.values();
+  const [missing] = remaining.values();
   if (missing !== undefined)
     throw new Error(`policy set: revision ${missing.revision} of ${missing.id} is not loaded`);
   return policies.toSorted(byIdentity);
@@ -284,11 +284,11 @@ function identitiesOf(
     modules.flatMap(({ units }) => units.map(({ policy }) => [policy.digest, policy] as const)),
   );
   return [...contents.values()].map(({ contract: { id }, digest }) => {
-    const own = states.find((state) => state.id === id && state.digest === digest);
-    const mode = (own ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
+    const ownState = states.find((state) => state.id === id && state.digest === digest);
+    const mode = (ownState ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
     return {
       id,
-      revision: own?.revision ?? 0,
+      revision: ownState?.revision ?? 0,
       digest,
       slot: mode === "enforce" ? "enforced" : "candidate",
     };

@@ -56,8 +56,8 @@ export function openConsole(
     bundle,
     sessions: createSessions(store.sessions, randomBytes),
     holderOf: async (keyId, now) => {
-      const known = keys.holder(keyId, now);
-      if (known !== null || !(await keys.lookUpId(keyId))) return known?.identity ?? null;
+      const holder = keys.holder(keyId, now);
+      if (holder !== null || !(await keys.lookUpId(keyId))) return holder?.identity ?? null;
       return keys.holder(keyId, now)?.identity ?? null;
     },
     takeCode: (code, now) => codes.take(code, now),

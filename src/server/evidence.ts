@@ -269,10 +269,10 @@ export function meteredEvidence(
       return evidence.begin(record, settled);
     },
     settle(record, sizes) {
-      const known = running.size === 0 ? undefined : running.get(record.requestId);
-      if (known !== undefined) {
+      const started = running.size === 0 ? undefined : running.get(record.requestId);
+      if (started !== undefined) {
         running.delete(record.requestId);
-        spend(known.token, spentTokens(known.operation, record, sizes));
+        spend(started.token, spentTokens(started.operation, record, sizes));
       }
       evidence.settle(record, sizes);
     },

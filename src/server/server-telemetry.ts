@@ -166,11 +166,11 @@ export function serverLog(log: JsonLog | null) {
      */
     watchStore(health: () => EvidenceHealth): () => void {
       if (log === null) return () => {};
-      let known: EvidenceHealth["state"] = "ok";
+      let reported: EvidenceHealth["state"] = "ok";
       const timer = setInterval(() => {
         const { state, waiting, refused, lost, fault } = health();
-        if (state === known) return;
-        known = state;
+        if (state === reported) return;
+        reported = state;
         const counts = { waiting, refused, lost };
         if (state === "ok") log.write("info", { event: "store_recovered", ...counts });
         else log.write("error", { event: "store_degraded", ...counts, ...faultFields(fault) });

@@ -157,8 +157,8 @@ function renamedRow<Row extends object>(row: Row, id: string): Entry<Row> {
 
 /** A workspace that does not approve some routes. */
 function withoutRoutes({ approve, ...row }: WorkspaceRow, routes: readonly string[]): WorkspaceRow {
-  const left = approve.routes.filter((id) => !routes.includes(id));
-  return { ...row, approve: { ...approve, routes: left } };
+  const dropped = approve.routes.filter((id) => !routes.includes(id));
+  return { ...row, approve: { ...approve, routes: dropped } };
 }
 
 function withApproved(

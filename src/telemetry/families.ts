@@ -139,8 +139,8 @@ class SeriesFamily<const Labels extends readonly string[], Value> {
     this.#series.push(series);
     let branch = this.#root;
     for (const label of labels.slice(0, -1)) {
-      const known = branch.get(label);
-      const next = known instanceof Map ? known : new Map();
+      const existing = branch.get(label);
+      const next = existing instanceof Map ? existing : new Map();
       branch.set(label, next);
       branch = next;
     }
@@ -285,12 +285,12 @@ export function joinFamilies(
   const joined = new Map<string, ReadFamily>();
   for (const [worker, families] of processes) {
     for (const family of families) {
-      const known = joined.get(family.name)?.samples ?? [];
+      const earlier = joined.get(family.name)?.samples ?? [];
       const samples = family.samples.map(({ labels, ...sample }): Sample => ({
         ...sample,
         labels: [["worker", worker], ...labels],
       }));
-      joined.set(family.name, { ...family, samples: known.concat(samples) });
+      joined.set(family.name, { ...family, samples: earlier.concat(samples) });
     }
   }
   return [...joined.values()].map((family) => ({ ...family, samples: () => family.samples }));

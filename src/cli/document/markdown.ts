@@ -129,8 +129,9 @@ export class Comment {
       this.write(...lines);
       written += 1;
     }
-    const left = blocks.length - written + omitted;
-    if (left > 0) this.write("", `… ${amountText(left, `more ${singular}`)}, see the HTML report`);
+    const omittedBlocks = blocks.length - written + omitted;
+    if (omittedBlocks > 0)
+      this.write("", `… ${amountText(omittedBlocks, `more ${singular}`)}, see the HTML report`);
   }
 
   toString(): string {

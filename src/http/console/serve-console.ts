@@ -123,7 +123,7 @@ function sendBytes(
   );
   const body = isGzip ? gzipped : bytes;
   const encoding = isGzip ? ["content-encoding", "gzip"] : [];
-  const own = [
+  const ownHeaders = [
     "vary",
     "accept-encoding",
     "content-type",
@@ -131,7 +131,7 @@ function sendBytes(
     "content-length",
     String(body.length),
   ];
-  response.writeHead(200, [...common, ...encoding, ...own]);
+  response.writeHead(200, [...common, ...encoding, ...ownHeaders]);
   response.end(body);
 }
 

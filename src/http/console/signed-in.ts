@@ -217,11 +217,11 @@ export function rolesOfPerson(
   const { console: settings, workspaces } = decider.table;
   if (settings?.oidc?.issuer !== person.issuer) return null;
   const groups = new Set(person.groups);
-  const own = settings.roles.filter(({ group }) => groups.has(group));
+  const callersRoles = settings.roles.filter(({ group }) => groups.has(group));
   const keyId = personId(hash("sha256", personText(person), "hex"));
   const [first, ...rest] = Object.keys(workspaces).flatMap(
     (workspace): readonly WorkspaceRole[] => {
-      const here = own.filter((role) => role.workspaces?.includes(workspace) ?? true);
+      const here = callersRoles.filter((role) => role.workspaces?.includes(workspace) ?? true);
       if (here.length === 0) return [];
       const roles = [...new Set(here.map(({ role }) => role))].toSorted();
       const scopes = new Set(roles.flatMap((role) => SCOPES_OF[role]));

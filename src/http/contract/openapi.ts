@@ -312,11 +312,11 @@ class SchemaComponents {
   refer(schema: JsonObject): JsonObject {
     const { title } = schema;
     if (typeof title !== "string") return this.#members(schema);
-    const known = this.#originals.get(title);
-    if (known === undefined) {
+    const original = this.#originals.get(title);
+    if (original === undefined) {
       this.#originals.set(title, schema);
       this.#schemas.set(title, this.#members(schema));
-    } else if (known !== schema && canonicalJson(known) !== canonicalJson(schema)) {
+    } else if (original !== schema && canonicalJson(original) !== canonicalJson(schema)) {
       throw new Error(`contract: two schemas have the title ${title}`);
     }
     return { $ref: `#/components/schemas/${title}` };

@@ -297,8 +297,8 @@ function listedRoutes(
   return approved.toSorted().flatMap((id) => {
     const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
     if (route === undefined || !allowsRoute(identity, id)) return [];
-    const known = usable.get(id) ?? { ...UNUSABLE, route };
-    return withDenial(decider, identity, served, known, budget) ?? [];
+    const usableEntry = usable.get(id) ?? { ...UNUSABLE, route };
+    return withDenial(decider, identity, served, usableEntry, budget) ?? [];
   });
 }
 
@@ -310,8 +310,8 @@ function listedRoute(
   id: string,
   budget: BudgetStep | undefined,
 ): ListedRoute | null {
-  const known = usableRoute(decider.table, identity, served, id);
-  return known === null ? null : withDenial(decider, identity, served, known, budget);
+  const usableEntry = usableRoute(decider.table, identity, served, id);
+  return usableEntry === null ? null : withDenial(decider, identity, served, usableEntry, budget);
 }
 
 /**

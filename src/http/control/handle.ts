@@ -306,11 +306,11 @@ async function healthAnswer(
       const row = table.endpoints[id];
       if (row === undefined) throw new Error(`health: the table has no endpoint ${id}`);
       const { provider, region, model, plaintext = false } = row;
-      const known = [
+      const facts = [
         allFacts(runtime.endpoints, id),
         ...others.flatMap((other) => other[id] ?? []),
       ] as const;
-      return { id, provider, region, model, plaintext, routes, ...joinedFacts(known) };
+      return { id, provider, region, model, plaintext, routes, ...joinedFacts(facts) };
     }),
     evidence: { state },
     replicas: await replicasOf(runtime),
@@ -344,8 +344,8 @@ function endpointsOf(
   const approved = new Set(
     wanted.flatMap((workspace) => workspaces[workspace]?.approve.routes ?? []),
   );
-  const own = [...approved].flatMap((id) => routes[id] ?? []);
-  const lines = own.flatMap(({ id: route, tiers }) =>
+  const approvedRoutes = [...approved].flatMap((id) => routes[id] ?? []);
+  const lines = approvedRoutes.flatMap(({ id: route, tiers }) =>
     tiers.flatMap(({ endpoints }) => endpoints).map((id) => ({ id, route })),
   );
   const byId = Map.groupBy(lines, ({ id }) => id);

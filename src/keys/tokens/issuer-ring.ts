@@ -127,10 +127,10 @@ export function createSigningKeys(
   function current(): Promise<SigningKey> {
     if (newest === null || clock() >= signsUntil) {
       signsUntil = clock() + SIGNING_TIME;
-      const made = make();
-      newest = made;
-      made.catch(() => {
-        if (newest === made) newest = null;
+      const created = make();
+      newest = created;
+      created.catch(() => {
+        if (newest === created) newest = null;
       });
     }
     return newest;

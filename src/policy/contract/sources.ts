@@ -72,10 +72,10 @@ function identify(path: string): Omit<PolicyFile, "source"> | null {
     return { kind: "library", name, package: ["signalbox", "lib", name] };
   }
   if (!POLICY_ID.test(name)) return null;
-  const own = packageOfPolicy(name);
+  const packageName = packageOfPolicy(name);
   return test
-    ? { kind: "test", name, package: ["signalbox", "policy", `${own}_test`] }
-    : { kind: "policy", name, package: ["signalbox", "policy", own] };
+    ? { kind: "test", name, package: ["signalbox", "policy", `${packageName}_test`] }
+    : { kind: "policy", name, package: ["signalbox", "policy", packageName] };
 }
 
 function byPackage(left: PolicyFile, right: PolicyFile): number {

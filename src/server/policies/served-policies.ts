@@ -195,10 +195,10 @@ export function servePolicies(
     const read = await readGround(supply, compile);
     if (!read.ok) return read;
     const { ground } = read;
-    const known = await lifecycle.refresh();
+    const policyStates = await lifecycle.refresh();
     const contents = await keepFileContents(
       log,
-      known,
+      policyStates,
       ground.table,
       ground.compiled,
       supply.cache,
@@ -451,13 +451,17 @@ async function simulatePromotionOf(
     digest,
     enforced.map((one) => one.digest),
   ]);
-  const made = await simulator.simulate(key, input).catch((error: unknown) => {
+  const simulation = await simulator.simulate(key, input).catch((error: unknown) => {
     if (error instanceof StoreUnavailableError || error instanceof KeptContentError)
       return "unavailable" as const;
     throw error;
   });
-  if (typeof made === "string") return made;
-  return { ...made, tableRevision: table.revision, enforced: status.enforced?.digest ?? null };
+  if (typeof simulation === "string") return simulation;
+  return {
+    ...simulation,
+    tableRevision: table.revision,
+    enforced: status.enforced?.digest ?? null,
+  };
 }
 
 /** Of everything with rules that is enforced, by policy. */

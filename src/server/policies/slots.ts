@@ -66,9 +66,9 @@ export function keptModules(
     const kept = await keptContent(states, digest, log);
     if (kept?.policy.contract.id !== policy)
       throw new KeptContentError("nothing is stored under its digest");
-    const made = await recompileContent(kept, toolchain);
-    judge(digest, kept.moduleSha256, made.agreement === "differs");
-    return made;
+    const rebuilt = await recompileContent(kept, toolchain);
+    judge(digest, kept.moduleSha256, rebuilt.agreement === "differs");
+    return rebuilt;
   }
 
   async function compare(states: PolicyStates, policy: string, digest: string, module: string) {
@@ -207,10 +207,10 @@ export async function keptContent(
   log: Pick<PolicyLogStore, "content">,
 ): Promise<KeptPolicy | null> {
   const status = [...states.policies.values()].find(({ contents }) => contents.has(digest));
-  const known = status?.contents.get(digest);
-  if (known === undefined) return null;
+  const knownContent = status?.contents.get(digest);
+  if (knownContent === undefined) return null;
   const stored = await log.content(digest);
-  return stored === null ? null : readStoredContent(stored, known.module);
+  return stored === null ? null : readStoredContent(stored, knownContent.module);
 }
 
 /** How the files of a server differ from the slots of the log, in one policy. */

@@ -71,8 +71,8 @@ export async function variantsOf(
     if (rows.length > 0 && own !== null && other !== null) {
       const tree = treeWith(unit, own, other, names[at]);
       // `null` where it has an error, such as a name that is not there.
-      const made = compileTree(tree, { policies }, new Findings("routes.yaml"));
-      table = made && withRenames(made, renames);
+      const variantTable = compileTree(tree, { policies }, new Findings("routes.yaml"));
+      table = variantTable && withRenames(variantTable, renames);
     }
     if (table === null) return null;
     const contents =

@@ -52,11 +52,12 @@ export function promotedGroups({
   return remembered(addedGroups, promoted, () => {
     const before = new Map(declared.groups.map((group) => [group.id, group]));
     return promoted.groups.flatMap((group) => {
-      const known = before.get(group.id);
-      if (known === undefined) return [group];
-      const members = addedMembers(group, known);
-      if (members.length > 0) return [partOf(group, known, members)];
-      const isLarger = group.classes > known.classes || BigInt(group.shapes) > BigInt(known.shapes);
+      const earlier = before.get(group.id);
+      if (earlier === undefined) return [group];
+      const members = addedMembers(group, earlier);
+      if (members.length > 0) return [partOf(group, earlier, members)];
+      const isLarger =
+        group.classes > earlier.classes || BigInt(group.shapes) > BigInt(earlier.shapes);
       return isLarger ? [group] : [];
     });
   });
@@ -69,8 +70,8 @@ export function membersOf({ members, workspaces, routes }: ChangeGroup): Members
   return members ?? workspaces.map((workspace) => ({ workspace, routes }));
 }
 
-function addedMembers(group: ChangeGroup, known: ChangeGroup): Members {
-  const [all, old] = [membersOf(group), membersOf(known)];
+function addedMembers(group: ChangeGroup, earlier: ChangeGroup): Members {
+  const [all, old] = [membersOf(group), membersOf(earlier)];
   if (JSON.stringify(all) === JSON.stringify(old)) return [];
   const before = new Map(old.map(({ workspace, routes }) => [workspace, new Set(routes)]));
   return all.flatMap(({ workspace, routes }) => {
@@ -79,14 +80,14 @@ function addedMembers(group: ChangeGroup, known: ChangeGroup): Members {
   });
 }
 
-function partOf(group: ChangeGroup, known: ChangeGroup, members: Members): ChangeGroup {
+function partOf(group: ChangeGroup, earlier: ChangeGroup, members: Members): ChangeGroup {
   const [{ workspace, routes: [model = ""] } = { workspace: "", routes: [] }] = members;
   return {
     ...withExample(group, { ...group.example, workspace, model }),
     members,
     workspaces: members.map((member) => member.workspace),
     routes: [...new Set(members.flatMap(({ routes }) => routes))].toSorted(),
-    seen: group.seen === null ? null : group.seen - (known.seen ?? 0),
+    seen: group.seen === null ? null : group.seen - (earlier.seen ?? 0),
     seen_usage: null,
   };
 }

@@ -297,8 +297,8 @@ function conditionsOf(
     const possible = all.get(dimension);
     const isWhole = possible === undefined || possible.every((value) => values.has(value));
     if (isWhole) return [];
-    const own = dimension === "max_price" ? withUpperEnds(values, tables) : [...values];
-    return [{ dimension, values: own.toSorted() }];
+    const dimensionValues = dimension === "max_price" ? withUpperEnds(values, tables) : [...values];
+    return [{ dimension, values: dimensionValues.toSorted() }];
   });
   return [
     ...sets,
@@ -344,11 +344,13 @@ function operationsOf(
  * that differ from route to route.
  */
 function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, readonly string[]> {
-  const own = operationsOf(group, universe);
+  const operations = operationsOf(group, universe);
   const { preferences, times } = universe;
   const distinct = (
     of: (operation: OperationUniverse) => readonly unknown[],
-  ): readonly string[] => [...new Set(own.flatMap((operation) => of(operation).map(String)))];
+  ): readonly string[] => [
+    ...new Set(operations.flatMap((operation) => of(operation).map(String))),
+  ];
   return new Map<string, readonly string[]>([
     // If a request without a preference is in the group, the preference is no condition of it.
     ...preferenceValues(null),

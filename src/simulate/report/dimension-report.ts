@@ -29,9 +29,9 @@ export function dimensionReports(
   matters: ReadonlySet<string>,
 ): readonly DimensionReport[] {
   const { universe, jobs, readers } = space;
-  const own = [...universe.operations.values()];
-  const distinct = (of: (operation: (typeof own)[number]) => readonly string[]) =>
-    new Set(own.flatMap(of)).size;
+  const operations = [...universe.operations.values()];
+  const distinct = (of: (operation: (typeof operations)[number]) => readonly string[]) =>
+    new Set(operations.flatMap(of)).size;
   const amount = (kind: string) =>
     [...matters].filter((name) => name.startsWith(`${kind} `)).length;
   const pairs = new Set(jobs.map(({ pair }) => pair));
@@ -70,10 +70,10 @@ function policyDimensions({ universe, sides, readers }: Space): readonly Dimensi
       projection: projectionOf(operation),
     }));
     for (const { name, values, distinguished } of seenDimensions(universe, own, levelReaders)) {
-      const known = found.get(name) ?? { values: 0, distinguished: 0 };
+      const counts = found.get(name) ?? { values: 0, distinguished: 0 };
       found.set(name, {
-        values: Math.max(known.values, values),
-        distinguished: Math.max(known.distinguished, Math.ceil(distinguished)),
+        values: Math.max(counts.values, values),
+        distinguished: Math.max(counts.distinguished, Math.ceil(distinguished)),
       });
     }
   }

@@ -112,12 +112,12 @@ export function formatGithub(model: ReportModel): string {
 
 function levelText(level: AnnotationLevel, notices: readonly Notice[]): string {
   const shown = notices.length <= MOST ? notices : notices.slice(0, MOST - 1);
-  const left = notices.length - shown.length;
-  const message = `${amountText(left, `more ${level}`)}; --format json and html have them all`;
+  const omitted = notices.length - shown.length;
+  const message = `${amountText(omitted, `more ${level}`)}; --format json and html have them all`;
   return [
     ...shown.map(({ title, message: text, location }) =>
       formatAnnotation({ level, title, message: text, location }),
     ),
-    ...(left === 0 ? [] : [formatAnnotation({ level, location: null, title: "more", message })]),
+    ...(omitted === 0 ? [] : [formatAnnotation({ level, location: null, title: "more", message })]),
   ].join("");
 }

@@ -52,8 +52,8 @@ export class ErrorAnswers {
       rows.map((row) => [row.code, row.when]),
       headers,
     ]);
-    const known = this.#answers.get(`${status} ${key}`);
-    if (known !== undefined) return { $ref: `#/components/responses/${known.name}` };
+    const existing = this.#answers.get(`${status} ${key}`);
+    if (existing !== undefined) return { $ref: `#/components/responses/${existing.name}` };
     const count = (this.#counts.get(status) ?? 0) + 1;
     this.#counts.set(status, count);
     const name = count === 1 ? `Error${status}` : `Error${status}-${count}`;

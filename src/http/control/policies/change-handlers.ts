@@ -362,19 +362,22 @@ async function verifiedReport(
   { sha256, table_revision: tableRevision, complete, assertions }: ClaimedReport,
 ): Promise<ReportReference> {
   const claimed = { sha256, tableRevision, complete, assertions };
-  const made = await simulate(policy, digest);
-  if (made === "busy" || made === "unavailable") throw simulationError(made);
-  if (typeof made === "string") return { ...claimed, verification: { result: "not_computed" } };
+  const simulation = await simulate(policy, digest);
+  if (simulation === "busy" || simulation === "unavailable") throw simulationError(simulation);
+  if (typeof simulation === "string")
+    return { ...claimed, verification: { result: "not_computed" } };
   const isSame =
     canonicalJson(claimed) ===
     canonicalJson({
-      sha256: made.sha256,
-      tableRevision: made.tableRevision,
-      complete: made.complete,
-      assertions: made.assertions,
+      sha256: simulation.sha256,
+      tableRevision: simulation.tableRevision,
+      complete: simulation.complete,
+      assertions: simulation.assertions,
     });
   return {
     ...claimed,
-    verification: isSame ? { result: "verified", enforced: made.enforced } : { result: "differs" },
+    verification: isSame
+      ? { result: "verified", enforced: simulation.enforced }
+      : { result: "differs" },
   };
 }

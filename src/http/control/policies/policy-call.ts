@@ -326,8 +326,8 @@ export async function candidateFigures(
   if (status.candidate === null) throw new Error("policies: no candidate to count");
   const { digest, since } = status.candidate;
   const running = remember(counting, shadow, () => new Map());
-  const known = running.get(digest);
-  if (known !== undefined) return { ...(await known), since };
+  const inProgress = running.get(digest);
+  if (inProgress !== undefined) return { ...(await inProgress), since };
   const { revision, firstSeenAt } = contentOf(status, digest);
   const figures = shadowFigures(shadow, status.id, revision, since, Date.now(), firstSeenAt);
   running.set(digest, figures);

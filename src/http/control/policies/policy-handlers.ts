@@ -191,7 +191,7 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   const content = contentNamed(line, name);
   if (content === null)
     throw name === "candidate" ? plainError("no_candidate") : plainError("content_not_found");
-  const made = await administration.simulate(line.id, content.digest);
-  if (typeof made === "string") throw simulationError(made);
-  return { text: made.text };
+  const simulation = await administration.simulate(line.id, content.digest);
+  if (typeof simulation === "string") throw simulationError(simulation);
+  return { text: simulation.text };
 }

@@ -88,11 +88,11 @@ export class EvidenceSealer {
     readonly head: ChainLink;
     readonly cause: "log_behind" | "log_differs" | null;
   }> {
-    const known = this.#head ?? GENESIS;
-    const row = (await this.#link.query(HEAD, [known.position, known.hash]))[0] ?? {};
+    const sealedHead = this.#head ?? GENESIS;
+    const row = (await this.#link.query(HEAD, [sealedHead.position, sealedHead.hash]))[0] ?? {};
     const head = readLink(row);
     if (row.continues !== true) {
-      return { head, cause: head.position < known.position ? "log_behind" : "log_differs" };
+      return { head, cause: head.position < sealedHead.position ? "log_behind" : "log_differs" };
     }
     if (head.position >= (this.#head?.position ?? 1)) this.#head = head;
     return { head, cause: null };

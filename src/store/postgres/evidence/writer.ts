@@ -154,11 +154,11 @@ export function evidenceWriter(
       try {
         return await attempt();
       } catch (error) {
-        const left = deadline - performance.now();
+        const timeLeft = deadline - performance.now();
         const isPassing =
           error instanceof StatementFailure && (error.away || TRY_AGAIN.includes(error.code ?? ""));
-        if (!isPassing || left <= 0) throw error;
-        await link.whenAvailable(left);
+        if (!isPassing || timeLeft <= 0) throw error;
+        await link.whenAvailable(timeLeft);
       }
     }
   }

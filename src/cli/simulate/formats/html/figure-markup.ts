@@ -14,10 +14,10 @@ const MOST_CHARACTERS = 30;
 
 /** Without script and colours of its own. */
 export function figureMarkup({ workspaces, route, before, after, text }: Figure): Markup {
-  const left = workspaces.length - MOST_WORKSPACES;
+  const omitted = workspaces.length - MOST_WORKSPACES;
   const names = [
     ...workspaces.slice(0, MOST_WORKSPACES),
-    ...(left > 0 ? [`and ${numberText(left)} more`] : []),
+    ...(omitted > 0 ? [`and ${numberText(omitted)} more`] : []),
   ];
   const rows = Math.max(names.length, before.length, after.length);
   const middle = TOP + ((rows - 1) * ROW) / 2;

@@ -329,10 +329,10 @@ function withFallbacks(
 ): readonly ScreenRow[] {
   const met = new Set(facts.flatMap(({ gates }) => gates));
   // Notices have what is missing of an incomplete run.
-  const left = failing.filter((gate) => !met.has(gate) && gate !== "complete");
+  const unmet = failing.filter((gate) => !met.has(gate) && gate !== "complete");
   return [
     ...facts,
-    ...left.map((gate) =>
+    ...unmet.map((gate) =>
       plainFact("FAILS", "by requests with conditions or by settings, in the details", {
         who: gate,
         gates: [gate],
