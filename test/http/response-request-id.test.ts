@@ -132,7 +132,7 @@ describe("a Response that the router prints has the request id:", () => {
   });
 });
 
-it("gives each request a unique id, which sorts by time", () => {
+it("each request gets a unique id, which sorts by time", () => {
   const ids = Array.from({ length: 2_000 }, newRequestId);
   expect(new Set(ids).size).toBe(2_000);
   const times = ids.map((id) => /^req_([0-9a-f]{12})[0-9a-f]{20}$/.exec(id)?.[1] ?? "");

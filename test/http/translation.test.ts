@@ -286,7 +286,7 @@ it.each([
   ],
   ["/api/v1/messages", { ...ask, thinking: { type: "enabled", budget_tokens: 5_000 } }, "thinking"],
 ])(
-  "names the member of %s that requests more reasoning than the answer may have",
+  "a refusal names the member of %s that requests more reasoning than the answer may have",
   async (path, body, param) => {
     const upstream = await startUpstream((response) => answerJson(response));
     const reasoning = { efforts: [], budgets: { high: 4_096 } };
@@ -304,7 +304,7 @@ it.each([
   },
 );
 
-it("ends a failed stream in the caller's grammar, without the provider's text", async () => {
+it("a failed stream ends in the caller's grammar, without the provider's text", async () => {
   const upstream = await startUpstream(async (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(
@@ -366,7 +366,7 @@ it.each([null, undefined])(
   },
 );
 
-it("ends an answer of an unknown reason as cut short, streamed and whole, after one call", async () => {
+it("an answer with an unknown reason ends as cut short, streamed and whole, after one call", async () => {
   const said = {
     index: 0,
     delta: { content: "hi" },
@@ -397,7 +397,7 @@ it("ends an answer of an unknown reason as cut short, streamed and whole, after 
   expect(upstream.calls).toHaveLength(6);
 });
 
-it("names the failure of a call with arguments that are no object, on messages, streamed and whole", async () => {
+it("a call with arguments that are no object has its failure named, on messages, streamed and whole", async () => {
   const called = { name: "f", arguments: '{"a":1}{"a":1}' };
   const message = { tool_calls: [{ index: 0, id: "c", type: "function", function: called }] };
   const said = { index: 0, delta: message, message, finish_reason: "tool_calls" };
@@ -453,7 +453,7 @@ describe("a whole Response with the status failed", () => {
   });
 });
 
-it("calls another endpoint, and not the same one again, for an answer that the surface cannot express", async () => {
+it("an answer that the surface cannot express leads to another endpoint, not to the same one again", async () => {
   const calls = [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }];
   const choice = { index: 0, message: { role: "assistant", content: null, tool_calls: calls } };
   const upstream = await startUpstream((response) =>

@@ -31,7 +31,7 @@ function storeOf(record: KeyRecord, active: number): KeyStore {
   };
 }
 
-it("creates no more active keys of a workspace than all processes can hold in memory", async () => {
+it("a workspace gets no more active keys than all processes can hold in memory", async () => {
   const { record } = createKey(options, Date.now, randomBytes);
   const full = manageKeys(storeOf(record, MAXIMUM_ACTIVE_KEYS), Date.now, randomBytes);
   await expect(full.create(options)).rejects.toMatchObject({ fault: { fault: "too_many" } });
@@ -42,7 +42,7 @@ it("creates no more active keys of a workspace than all processes can hold in me
   expect(await roomy.create(options)).toHaveProperty("text");
 });
 
-it("reports the expiry of a replaced key from the store", async () => {
+it("the expiry of a replaced key is reported from the store", async () => {
   const { record } = createKey(options, Date.now, randomBytes);
   const prepared = await manageKeys(storeOf(record, 1), Date.now, randomBytes).rotate(record.id, {
     createdBy: "k",
@@ -51,7 +51,7 @@ it("reports the expiry of a replaced key from the store", async () => {
   expect(await prepared.store()).toMatchObject({ id: record.id, expiresAt: 1_234 });
 });
 
-it("has no key of an unknown id", async () => {
+it("an unknown id has no key", async () => {
   const { record } = createKey(options, Date.now, randomBytes);
   const keys: KeyStore = { ...storeOf(record, 1), get: () => Promise.resolve(null) };
   const management = manageKeys(keys, Date.now, randomBytes);

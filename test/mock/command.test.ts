@@ -15,7 +15,7 @@ function capture(signal?: AbortSignal): { io: CommandIo; out: () => string; err:
   return { io: signal === undefined ? io : { ...io, signal }, out: () => out, err: () => err };
 }
 
-test("serves until it is stopped, and prints each request", async () => {
+test("the command serves until it is stopped, and prints each request", async () => {
   const stop = new AbortController();
   const { io, out, err } = capture(stop.signal);
   const ended = mock(["--port", "0"], io);

@@ -5,7 +5,7 @@ import { HELLO, mockForTest, post, raw } from "./start.ts";
 
 const hello = { model: "m", messages: HELLO };
 
-test("remembers requests, and no credential", async () => {
+test("the log of requests has no credential", async () => {
   const server = await mockForTest();
   const before = Date.now();
   for (const name of ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"]) {
@@ -40,7 +40,7 @@ test("remembers requests, and no credential", async () => {
   expect(requests[0]?.credential).toMatch(/^[0-9a-f]{16}$/);
 });
 
-test("distinguishes two credentials, and a missing one", async () => {
+test("the log distinguishes two credentials, and a missing one", async () => {
   const server = await mockForTest();
   for (const headers of [{ authorization: "Bearer a" }, { authorization: "Bearer b" }, {}])
     await (await post(server, hello, { ...headers })).text();
@@ -49,7 +49,7 @@ test("distinguishes two credentials, and a missing one", async () => {
   expect(third).toBeNull();
 });
 
-test("records a client that disconnects before the end, and the time", async () => {
+test("the log records a client that disconnects before the end, and the time", async () => {
   const server = await mockForTest();
   const abort = new AbortController();
   const response = await fetch(`${server.url}/v1/chat/completions`, {
@@ -70,7 +70,7 @@ test("records a client that disconnects before the end, and the time", async () 
 });
 
 test.each(["close", "reset", "refused", "cut"])(
-  "does not blame the client for %s",
+  "an end by %s is not the client's in the log",
   async (setting) => {
     const server = await mockForTest();
     await raw(server, `m+${setting}`, { stream: true });
@@ -79,7 +79,7 @@ test.each(["close", "reset", "refused", "cut"])(
   },
 );
 
-test("keeps the newest thousand, and forgets on request", async () => {
+test("the log keeps the newest thousand requests, and is emptied on request", async () => {
   const server = await mockForTest();
   await Promise.all(
     Array.from({ length: 8 }, async () => {
@@ -93,7 +93,7 @@ test("keeps the newest thousand, and forgets on request", async () => {
   expect(server.requests).toHaveLength(0);
 });
 
-test("keeps at most 32 MB of bodies", async () => {
+test("the log keeps at most 32 MB of bodies", async () => {
   const server = await mockForTest();
   for (let count = 0; count < 4; count += 1)
     await (
@@ -105,7 +105,7 @@ test("keeps at most 32 MB of bodies", async () => {
   expect(server.requests.map((entry) => entry.id)).toEqual([2, 3, 4]);
 });
 
-test("refuses a body that is too large", async () => {
+test("a body that is too large gets a 413", async () => {
   const server = await mockForTest();
   const status = await new Promise((resolve, reject) => {
     const outgoing = request(
@@ -123,7 +123,7 @@ test("refuses a body that is too large", async () => {
   expect(status).toBe(413);
 });
 
-test("logs its answers and no content of requests", async () => {
+test("printed lines have the answers and no content of requests", async () => {
   const lines: string[] = [];
   const server = await mockForTest((line) => lines.push(line));
   await (await post(server, { ...hello, model: "private-name" })).text();
@@ -135,7 +135,7 @@ test("logs its answers and no content of requests", async () => {
   expect(lines[2]).toMatch(/^POST \/chat\/completions no answer \d+ ms, not completed$/);
 });
 
-test("stops although an answer stalls, and twice", async () => {
+test("the server stops although an answer stalls, and twice", async () => {
   const server = await startMock({ host: "127.0.0.1", port: 0 });
   const waiting = raw(server, "m+stall", { stream: true }, "", 5_000);
   await expect.poll(() => server.requests.length).toBe(1);
@@ -145,7 +145,7 @@ test("stops although an answer stalls, and twice", async () => {
   await expect(fetch(server.url)).rejects.toThrow("fetch failed");
 });
 
-test("rejects when it cannot listen", async () => {
+test("the server's start is rejected when it cannot listen", async () => {
   const server = await mockForTest();
   await expect(
     startMock({ host: "127.0.0.1", port: Number(new URL(server.url).port) }),

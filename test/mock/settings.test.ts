@@ -53,7 +53,7 @@ const understood: [string, Partial<Behaviour>][] = [
   ["poison=429; retry-after=1", { poison: 429, retryAfter: 1 }],
 ];
 
-test.each(understood)("understands %s", (text, expected) => {
+test.each(understood)("the setting %s is understood", (text, expected) => {
   expect(parseBehaviour(headerSettings(text))).toEqual({ behaviour: { ...PLAIN, ...expected } });
 });
 
@@ -109,7 +109,7 @@ const refused: [string, string][] = [
   ["retry-after=1; fail-over=1", "status=429"],
 ];
 
-test.each(refused)("refuses %s and names %s", (text, part) => {
+test.each(refused)("the setting %s is refused, and the problem names %s", (text, part) => {
   const parsed = parseBehaviour(headerSettings(text));
   expect("problem" in parsed ? parsed.problem : "understood").toContain(part);
 });

@@ -17,7 +17,7 @@ interface Answer {
 }
 
 it(
-  "reloads again and again under load: every answer is whole, and made by one table",
+  "answers under load and many reloads are whole, each made by one table",
   { timeout: 120_000 },
   async () => {
     // Says in every piece which model was requested, so that the answer shows by which table it was

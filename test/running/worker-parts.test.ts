@@ -36,7 +36,7 @@ describe("one page of several processes", () => {
   });
 });
 
-it("waits longer before each restart of a worker that exits soon, and briefly after one that ran long", () => {
+it("the wait before a restart grows for a worker that exits soon, and is brief after one that ran long", () => {
   const restarts = new Restarts();
   const waits = Array.from({ length: 12 }, () => restarts.next(0));
   expect(waits.slice(0, 4)).toEqual([100, 200, 400, 800]);

@@ -9,7 +9,7 @@ import { DIGESTS, fakeServer, view } from "./fake-server.ts";
 const GET = "GET /v1/policies/eu-residency";
 const SIMULATION = `${GET}/simulation?digest=${DIGESTS.r2}`;
 
-it("prints the server's report, and writes the bytes that an approval names", async () => {
+it("the command prints the server's report, and writes the bytes that an approval names", async () => {
   const text = formatJson(report());
   const server = await fakeServer({ [GET]: { body: view() }, [SIMULATION]: { body: text } });
   const cwd = temporaryFolder();

@@ -56,7 +56,7 @@ test.for([
   },
 );
 
-test("clears nothing where nothing was shown", () => {
+test("a progress line that was never shown is not cleared", () => {
   const { shown, written } = line(true);
   shown.clear();
   expect(written).toEqual([]);

@@ -142,7 +142,7 @@ describe("signalbox check over several files", () => {
 });
 
 test(
-  "watches included files, new ones too, the overlay and the price list",
+  "included files, new ones too, the overlay and the price list are watched",
   { timeout: 30_000 },
   async () => {
     write({ ...SPLIT, "routes.eu.yaml": "{}\n" });

@@ -90,7 +90,7 @@ it("the good one is good, also where its issuer was published a moment ago", asy
 
 const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-it("has one text: unused bits of the last character of its signature must be zero", async () => {
+it("a token has one text: unused bits of the last character of its signature must be zero", async () => {
   const good = await sign();
   const last = BASE64URL.indexOf(good.at(-1) ?? "");
   // 64 bytes leave four bits of the last character unused.

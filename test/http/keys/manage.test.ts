@@ -468,7 +468,7 @@ it.each([
   expect([status, json.error.code]).toEqual([400, "invalid_json"]);
 });
 
-it("ignores names of members inside of a text", async () => {
+it("names of members inside of a text are ignored", async () => {
   const twice = { maximum_lifetime: 60, routes: ['"owner":{"owner":', "owner"] };
   const { json } = await create({
     exchange: twice,
@@ -477,7 +477,7 @@ it("ignores names of members inside of a text", async () => {
   expect(json.error).toMatchObject({ code: "invalid_value", param: "exchange.routes" });
 });
 
-it("answers 404 at paths with a slash at their end", async () => {
+it("paths with a slash at their end get a 404", async () => {
   for (const { path, method, listener } of ENDPOINTS) {
     if (listener !== "public") continue;
     const body = method === "POST" || method === "PUT" ? "{}" : undefined;

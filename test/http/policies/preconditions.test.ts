@@ -147,7 +147,7 @@ it("no refused request has changed anything, or is recorded as a change", async 
   ).toBeGreaterThan(10);
 });
 
-it("accepts the right tag in a list of others", async () => {
+it("the right tag is accepted in a list of others", async () => {
   const other = await Fixture.open();
   const manager = await other.key();
   await other.observe({ a: "first" });

@@ -34,7 +34,7 @@ async function promote(id: string, by = key) {
   return { status: response.status, json: JSON.parse(text) };
 }
 
-it("enforces new content of a policy's file, and decides with it before it answers the promotion", async () => {
+it("promoted content of a policy's file decides before the promotion is answered", async () => {
   const before = (await call(server, key, "GET", "/v1/policies")).json;
   expectDeclared("GET", "/v1/policies", before);
   const [{ id }] = before.data;

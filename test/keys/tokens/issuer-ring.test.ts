@@ -22,7 +22,7 @@ function silentStore() {
   return { store, reads: () => reads };
 }
 
-it("finds an issuer that was published a moment ago, also just after anonymous callers have requested others", async () => {
+it("an issuer that was published a moment ago is found, also just after anonymous callers have requested others", async () => {
   const { store } = silentStore();
   const ring = await openIssuerRing(store, Date.now);
   expect(await ring.find("nobody")).toBeNull();
@@ -30,7 +30,7 @@ it("finds an issuer that was published a moment ago, also just after anonymous c
   expect(await ring.find("new")).not.toBeNull();
 });
 
-it("reads the store at most five times a second for anonymous callers, and never for a known one", async () => {
+it("the store is read at most five times a second for anonymous callers, and never for a known one", async () => {
   const { store, reads } = silentStore();
   await store.publish({ kid: "known", publicKey: x, expiresAt: Date.now() + 60_000 });
   const ring = await openIssuerRing(store, Date.now);

@@ -23,7 +23,7 @@ const counted = (
   ...more,
 });
 
-it("admits as many requests as the ceiling, and none once the tokens are spent, in any order", () => {
+it("a token admits as many requests as its ceiling, and none once its tokens are spent, in any order", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5 }),
@@ -49,7 +49,7 @@ it("admits as many requests as the ceiling, and none once the tokens are spent, 
   );
 });
 
-it("counts a batch once for each of its calls, or not at all", () => {
+it("a batch counts once for each of its calls, or not at all", () => {
   const counters = tokenCounters();
   const token = counted("a", { requests: 5 });
   expect(counters.take(token, 0, 3)).toBeNull();
@@ -58,7 +58,7 @@ it("counts a batch once for each of its calls, or not at all", () => {
   expect(counters.take(token, 0)).toBe("requests");
 });
 
-it("counts tokens separately, and none without ceilings", () => {
+it("tokens are counted separately, and not at all without ceilings", () => {
   const counters = tokenCounters();
   expect(counters.take(counted("a", { requests: 1 }), 0)).toBeNull();
   expect(counters.take(counted("b", { requests: 1 }), 0)).toBeNull();
@@ -66,7 +66,7 @@ it("counts tokens separately, and none without ceilings", () => {
   for (let count = 0; count < 10; count += 1) expect(counters.take(counted("c", {}), 0)).toBeNull();
 });
 
-it("reports a reached ceiling without counting", () => {
+it("a reached ceiling is reported without counting", () => {
   const counters = tokenCounters();
   const token = counted("a", { requests: 1 });
   for (let count = 0; count < 3; count += 1) expect(counters.reached(token)).toBeNull();
