@@ -1,6 +1,9 @@
 import type { ChainKind, ChainLink } from "../../evidence/chain.ts";
-import type { EvidenceAnchor, EvidenceProcess } from "../../evidence/evidence-store.ts";
-import { LOST_IS_LISTED } from "../../evidence/evidence-store.ts";
+import {
+  type EvidenceAnchor,
+  type EvidenceProcess,
+  LOST_IS_LISTED,
+} from "../../evidence/evidence-store.ts";
 import { type NewRecord, type StoredBatch, readRows, sealBatch } from "../batch/batch-lines.ts";
 import type { Appended } from "../evidence-queue.ts";
 import {
@@ -20,8 +23,8 @@ import type { Connection } from "./connection.ts";
  * are the smallest and largest of their request ids, by which look-ups find it. Columns that
  * look-ups read stand before the records: SQLite then reads no other page for them.
  *
- * `evidence_requests` has the requests that run, in one tree of a few pages: every commit writes
- * them. `evidence_checkpoint` is the position up to which `roll_ups` (counts) are written; what
+ * `evidence_requests` has the requests that run, each with the first position of its decision's
+ * batch, in one tree of a few pages: every commit writes them. `evidence_checkpoint` is the position up to which `roll_ups` (counts) are written; what
  * follows it is counted again after a crash. `evidence_start` is where the log begins: it moves
  * with every step of a prune, whose anchor is written first, so that an interrupted prune leaves a
  * log that verifies.
@@ -159,10 +162,10 @@ interface EvidenceParts {
 }
 
 const EVIDENCE_SQL = {
+  // WHERE: without it, ON would belong to a join.
   begin: `INSERT INTO evidence_requests (position, process, request_id, workspace)
-       SELECT ?1 + key, ?2, value ->> 0, value ->> 1 FROM json_each(?3)`,
-  running:
-    "SELECT request_id FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?))",
+       SELECT ?1, ?2, value ->> 0, value ->> 1 FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING RETURNING request_id`,
+  running: "SELECT request_id FROM evidence_requests WHERE request_id = ?",
   end: "DELETE FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?)) RETURNING request_id, workspace",
   open: "SELECT request_id FROM evidence_requests",
   abandoned: `SELECT request.request_id, holder.seen_at FROM evidence_requests AS request
@@ -234,16 +237,16 @@ export function evidenceTable(parts: EvidenceParts) {
 
   function insert(records: readonly NewRecord[], process: number) {
     const before = parts.batches.head();
-    const refused = beginRequests(before.position, process, records);
-    const outcomes = records.filter(({ kind }) => kind === "outcome");
-    const ended = endRequests(outcomes.map(({ requestId }) => requestId));
+    const begun = beginRequests(before.position + 1, process, records);
+    const ended = endRequests(records);
     const workspaces = new Set(ended.values());
     const duplicates: number[] = [];
-    const added = records.filter((record, index) => {
-      if (record.kind === "outcome") return ended.delete(record.requestId);
-      if (refused.has(record)) duplicates.push(index);
-      else workspaces.add(record.workspace);
-      return !refused.has(record);
+    const added = records.filter(({ kind, requestId, workspace }, index) => {
+      if (kind === "outcome") return ended.delete(requestId);
+      const isNew = begun.delete(requestId);
+      if (isNew) workspaces.add(workspace);
+      else duplicates.push(index);
+      return isNew;
     });
     if (added.length === 0) return { added, duplicates, head: before };
     const batch = sealBatch(before, added, workspaces);
@@ -251,34 +254,22 @@ export function evidenceTable(parts: EvidenceParts) {
     return { added, duplicates, head: { position: batch.last, hash: batch.hash } };
   }
 
-  /** @returns decisions whose request id is not new */
-  function beginRequests(
-    position: number,
-    process: number,
-    records: readonly NewRecord[],
-  ): ReadonlySet<NewRecord> {
-    const decisions = records.filter(({ kind }) => kind === "decision");
-    const refused = new Set<NewRecord>();
-    if (decisions.length === 0) return refused;
-    const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
-    const running = new Set(sql.running.all(ids).map((row) => readText(row, "request_id")));
-    for (const record of decisions) {
-      const { requestId } = record;
-      if (running.has(requestId) || recentlyEnded.has(requestId) || endedBefore.has(requestId))
-        refused.add(record);
-      running.add(requestId);
-    }
-    const rows = decisions
-      .filter((one) => !refused.has(one))
-      .map(({ requestId, workspace }) => [requestId, workspace]);
-    sql.begin.run(position + 1, process, JSON.stringify(rows));
-    return refused;
+  /** @param first position of the batch. @returns ids of the requests that were new */
+  function beginRequests(first: number, process: number, records: readonly NewRecord[]) {
+    const rows = records.flatMap(({ kind, requestId, workspace }) => {
+      const isNew =
+        kind === "decision" && !recentlyEnded.has(requestId) && !endedBefore.has(requestId);
+      return isNew ? [[requestId, workspace]] : [];
+    });
+    if (rows.length === 0) return new Set<string>();
+    const begun = sql.begin.all(first, process, JSON.stringify(rows));
+    return new Set(begun.map((row) => readText(row, "request_id")));
   }
 
   /** @returns the workspaces of the requests that ran, by request id */
-  function endRequests(requestIds: readonly string[]): Map<string, string> {
-    if (requestIds.length === 0) return new Map();
-    const rows = sql.end.all(JSON.stringify(requestIds));
+  function endRequests(records: readonly NewRecord[]) {
+    const ids = records.flatMap(({ kind, requestId }) => (kind === "outcome" ? [requestId] : []));
+    const rows = ids.length === 0 ? [] : sql.end.all(JSON.stringify(ids));
     return new Map(rows.map((row) => [readText(row, "request_id"), readText(row, "workspace")]));
   }
 
@@ -319,7 +310,7 @@ export function evidenceTable(parts: EvidenceParts) {
     },
     /** The batches of a request: of its decision, then of its outcome. */
     find(requestId: string): readonly StoredBatch[] {
-      const runs = sql.running.get(JSON.stringify([requestId])) !== undefined;
+      const runs = sql.running.get(requestId) !== undefined;
       return parts.batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);
     },
     /** Request ids of the decisions without an outcome. */
