@@ -124,10 +124,10 @@ async function entriesOf(
 ): Promise<readonly EvidenceEntry[]> {
   const { after, limit, workspace, requestId: wanted } = query;
   const abandoned = await log.abandoned();
-  const pairing = new OutcomePairing();
+  const pair = outcomePairing();
   const newestFirst: EvidenceEntry[] = [];
   for await (const batch of batchesOf(log, query)) {
-    const decisions = pairing.take(
+    const decisions = pair(
       batch,
       (row) =>
         (wanted ?? row.requestId) === row.requestId &&
@@ -160,25 +160,25 @@ async function* batchesOf(
 }
 
 /** Pairs decisions with their outcomes, from the newest batch to older ones. */
-class OutcomePairing {
-  readonly #outcomes = new Map<string, string>();
+function outcomePairing() {
+  const outcomes = new Map<string, string>();
 
   /** The accepted decisions of the next older batch, the newest first. */
-  *take(
+  return function* take(
     batch: StoredBatch,
     accepts: (row: BatchRow) => boolean,
   ): Generator<readonly [decision: BatchRow, outcome: string | null], void> {
     const decisions: BatchRow[] = [];
     for (const row of readRows(batch)) {
-      if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
+      if (row.kind === "outcome") outcomes.set(row.requestId, row.record);
       else if (accepts(row)) decisions.push(row);
-      else this.#outcomes.delete(row.requestId);
+      else outcomes.delete(row.requestId);
     }
     for (const decision of decisions.toReversed()) {
-      yield [decision, this.#outcomes.get(decision.requestId) ?? null];
-      this.#outcomes.delete(decision.requestId);
+      yield [decision, outcomes.get(decision.requestId) ?? null];
+      outcomes.delete(decision.requestId);
     }
-  }
+  };
 }
 
 /** Rows per statement: for a workspace with few requests it must not read the whole log. */
@@ -200,7 +200,7 @@ async function searchEvidence(log: ReadableLog, query: EvidenceSearch): Promise<
   }
   const newest = await log.head();
   const start = await startOf(log, query, newest.position);
-  const page = new Page({ log, query, first: start.position, abandoned: await log.abandoned() });
+  const page = searchedPage(log, query, start.position, await log.abandoned());
   const [first = null, ...others] = query.workspaces;
   const only = others.length === 0 ? first : null;
   let before = start.last + 1;
@@ -246,72 +246,67 @@ function lowestIdAt(time: number) {
   return `req_${Math.max(0, Math.floor(time)).toString(16).padStart(12, "0")}`;
 }
 
-interface PageParts {
-  readonly log: ReadableLog;
-  readonly query: EvidenceSearch;
-  /** Decisions from this position on are on an earlier page. */
-  readonly first: number;
-  readonly abandoned: Abandoned;
-}
+/**
+ * Gathers entries from the newest batch to older ones: an outcome stands after its decision.
+ *
+ * @param first decisions from this position on are on an earlier page
+ */
+function searchedPage(
+  log: ReadableLog,
+  query: EvidenceSearch,
+  first: number,
+  abandoned: Abandoned,
+) {
+  const { from, to, contains, limit } = query;
+  const workspaces: ReadonlySet<string | null> = new Set(query.workspaces);
+  const pair = outcomePairing();
+  const entries: EvidenceEntry[] = [];
+  let cursor: string | null = null;
+  let lookUps = 0;
+  let searchedTo: number | null = null;
+  let bytes = 0;
 
-/** Gathers entries from the newest batch to older ones: an outcome stands after its decision. */
-class Page {
-  readonly #parts: PageParts;
-  readonly #workspaces: ReadonlySet<string | null>;
-  readonly #pairing = new OutcomePairing();
-  readonly #entries: EvidenceEntry[] = [];
-  #next: string | null = null;
-  #lookUps = 0;
-  #searchedTo: number | null = null;
-  bytes = 0;
-
-  constructor(parts: PageParts) {
-    this.#parts = parts;
-    this.#workspaces = new Set(parts.query.workspaces);
-  }
-
-  /** Takes the next older batch; false when no more are wanted. */
-  async take(batch: StoredBatch): Promise<boolean> {
-    const { first, query } = this.#parts;
-    const { from, limit } = query;
-    let newest = Number.POSITIVE_INFINITY;
-    const decisions = this.#pairing.take(batch, (row) => {
-      this.bytes += row.record.length;
-      return this.#workspaces.has(row.workspace) && row.position < first;
-    });
-    for (const [decision, outcome] of decisions) {
-      const { position, at } = decision;
-      if (newest === Number.POSITIVE_INFINITY) newest = at;
-      this.#searchedTo = Math.min(this.#searchedTo ?? at, at);
-      const entry = await this.#entry(decision, outcome);
-      if (entry === null || !query.accepts(entry)) continue;
-      this.#entries.push(entry);
-      if (this.#entries.length < limit && this.#lookUps < MOST_LOOK_UPS) continue;
-      this.#next = `${batch.last}-${position}`;
-      return false;
-    }
-    return from === null || newest >= from - LATEST;
-  }
-
-  async #entry(
+  async function entryOf(
     { position, at, requestId, record }: BatchRow,
     outcome: string | null,
   ): Promise<EvidenceEntry | null> {
-    const { log, query, first, abandoned } = this.#parts;
-    const { from, to, contains } = query;
     if ((from !== null && at < from) || (to !== null && at > to)) return null;
     if (!contains.every((part) => record.includes(part))) return null;
     // On a later page the outcome may stand on an earlier one.
     if (outcome !== null || (first === Number.MAX_SAFE_INTEGER && to === null))
       return readEntry(position, record, outcome, abandoned.get(requestId) ?? null);
-    this.#lookUps += 1;
+    lookUps += 1;
     const [found] = await entriesOf(log, { after: 0, limit: 1, requestId });
     return found ?? readEntry(position, record, null, null);
   }
 
-  found(next: string | null = this.#next): EvidenceFound {
-    return { entries: this.#entries, next, searchedTo: this.#searchedTo };
-  }
+  return {
+    /** Of the records that were read. */
+    get bytes(): number {
+      return bytes;
+    },
+    /** Takes the next older batch; false when no more are wanted. */
+    async take(batch: StoredBatch): Promise<boolean> {
+      let newest = Number.POSITIVE_INFINITY;
+      const decisions = pair(batch, (row) => {
+        bytes += row.record.length;
+        return workspaces.has(row.workspace) && row.position < first;
+      });
+      for (const [decision, outcome] of decisions) {
+        const { position, at } = decision;
+        if (newest === Number.POSITIVE_INFINITY) newest = at;
+        searchedTo = Math.min(searchedTo ?? at, at);
+        const entry = await entryOf(decision, outcome);
+        if (entry === null || !query.accepts(entry)) continue;
+        entries.push(entry);
+        if (entries.length < limit && lookUps < MOST_LOOK_UPS) continue;
+        cursor = `${batch.last}-${position}`;
+        return false;
+      }
+      return from === null || newest >= from - LATEST;
+    },
+    found: (next = cursor): EvidenceFound => ({ entries, next, searchedTo }),
+  };
 }
 
 /**
@@ -322,10 +317,10 @@ class Page {
  */
 async function prunableThrough(log: ReadableLog, before: number): Promise<number> {
   const open = new Set(await log.openRequests());
-  const scan = new PruneScan(before);
+  const scan = pruneScan(before, open);
   for await (const batch of batchesAfter(log, 0)) {
     const rows = readRows(batch).map((row) => ({ ...row, isEnd: row.position === batch.last }));
-    if (!scan.take(rows, open)) break;
+    if (!scan.take(rows)) break;
   }
   return scan.through;
 }
@@ -344,40 +339,38 @@ export interface ScannedRow {
 /** Milliseconds. Where requests overlap for longer, a prune does not wait for a pause. */
 const LONGEST_OVERLAP = 86_400_000;
 
-/** Finds the end of the prefix that a prune may delete; takes rows from the beginning. */
-export class PruneScan {
-  readonly #before: number;
-  readonly #running = new Set<string>();
-  #firstAt: number | null = null;
-  #newestAt = 0;
-  #cut = 0;
-  #quiet = 0;
-  #over = false;
+/**
+ * Finds the end of the prefix that a prune may delete; takes rows from the beginning.
+ *
+ * @param before rows younger than this are kept, milliseconds since the epoch
+ * @param open ids of running requests
+ */
+export function pruneScan(before: number, open: ReadonlySet<string>) {
+  const running = new Set<string>();
+  let firstAt: number | null = null;
+  let newestAt = 0;
+  let cut = 0;
+  let quiet = 0;
 
-  /** @param before rows younger than this are kept, milliseconds since the epoch */
-  constructor(before: number) {
-    this.#before = before;
-  }
-
-  /** Takes the next rows; false when no more are wanted. @param open ids of running requests */
-  take(rows: Iterable<ScannedRow>, open: ReadonlySet<string>): boolean {
-    for (const { position, at, kind, requestId, isEnd } of rows) {
-      if (at >= this.#before || open.has(requestId)) this.#over = true;
-      if (this.#over) return false;
-      this.#firstAt ??= at;
-      if (kind === "decision") this.#running.add(requestId);
-      else this.#running.delete(requestId);
-      if (!isEnd) continue;
-      this.#cut = position;
-      this.#newestAt = at;
-      if (this.#running.size === 0) this.#quiet = position;
-    }
-    return true;
-  }
-
-  /** The last position to delete; 0 for none. */
-  get through(): number {
-    if (this.#quiet > 0 || this.#firstAt === null) return this.#quiet;
-    return this.#newestAt - this.#firstAt > LONGEST_OVERLAP ? this.#cut : 0;
-  }
+  return {
+    /** Takes the next rows; false when no more are wanted. */
+    take(rows: Iterable<ScannedRow>): boolean {
+      for (const { position, at, kind, requestId, isEnd } of rows) {
+        if (at >= before || open.has(requestId)) return false;
+        firstAt ??= at;
+        if (kind === "decision") running.add(requestId);
+        else running.delete(requestId);
+        if (!isEnd) continue;
+        cut = position;
+        newestAt = at;
+        if (running.size === 0) quiet = position;
+      }
+      return true;
+    },
+    /** The last position to delete; 0 for none. */
+    get through(): number {
+      if (quiet > 0 || firstAt === null) return quiet;
+      return newestAt - firstAt > LONGEST_OVERLAP ? cut : 0;
+    },
+  };
 }

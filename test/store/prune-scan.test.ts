@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { PruneScan, type ScannedRow } from "../../src/store/evidence-reading.ts";
+import { pruneScan, type ScannedRow } from "../../src/store/evidence-reading.ts";
 
 const HOUR = 3_600_000;
 
@@ -25,9 +25,9 @@ function through(
   open: readonly string[] = [],
   page = 2,
 ): number {
-  const scan = new PruneScan(before);
+  const scan = pruneScan(before, new Set(open));
   for (let start = 0; start < rows.length; start += page)
-    if (!scan.take(rows.slice(start, start + page), new Set(open))) break;
+    if (!scan.take(rows.slice(start, start + page))) break;
   return scan.through;
 }
 

@@ -5,20 +5,23 @@ import { evidenceWriter, processLease } from "./evidence/writer.ts";
 import {
   deleteThrough,
   forgetEnded,
+  postgresBatches,
   postgresLog,
   readLogHead,
   reapAbandoned,
 } from "./evidence/log.ts";
 import { EvidenceSealer } from "./evidence/sealer.ts";
-import { keyFeed, postgresKeys } from "./tables.ts";
-import { postgresLimits } from "./tables.ts";
+import {
+  keyFeed,
+  postgresKeys,
+  postgresLimits,
+  postgresPolicyLog,
+  rollUpFolder,
+} from "./tables.ts";
 import { DEFAULT_LINK_BOUNDS, type LinkBounds, PostgresLink } from "./link.ts";
-import { postgresPolicyLog } from "./tables.ts";
 import { parsePostgresUrl } from "./settings.ts";
-import { rollUpFolder } from "./tables.ts";
 import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
 import { evidenceOver } from "../evidence-reading.ts";
-import { postgresBatches } from "./evidence/log.ts";
 
 /** How often the lease is renewed and dead processes are searched for, milliseconds. */
 const RENEWAL = 5_000;

@@ -5,8 +5,13 @@ import {
   KeyRotatedError,
   type KeyStore,
 } from "../../keys/key-store.ts";
-import { type KeyListener, KeyWatchers } from "../common-tables.ts";
-import { KEY_COLUMNS, keyReads, limitReads } from "../common-tables.ts";
+import {
+  KEY_COLUMNS,
+  type KeyListener,
+  keyReads,
+  KeyWatchers,
+  limitReads,
+} from "../common-tables.ts";
 import { readBytes, readKeyRecord, readNumber } from "../rows.ts";
 import { StatementFailure, TRY_AGAIN, UNIQUE_VIOLATION } from "./failure.ts";
 import { oneAtATime, type PostgresLink } from "./link.ts";

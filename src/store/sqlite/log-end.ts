@@ -22,32 +22,28 @@ const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
  * write-ahead log is gone would pass for a whole one. The note is not synchronised: after a power
  * failure it may be older than the log, never newer.
  */
-export class HeadNote {
-  readonly #path: string;
-  #descriptor: number | null = null;
+export function headNote(databasePath: string) {
+  let descriptor: number | null = null;
 
-  constructor(databasePath: string) {
-    this.#path = notedHeadPath(databasePath);
-  }
-
-  write({ position, hash }: ChainLink): void {
-    try {
-      this.#descriptor ??= openSync(this.#path, FLAGS, 0o600);
-      writeSync(this.#descriptor, `${String(position).padStart(DIGITS, "0")}:${hash}\n`, 0);
-    } catch {
-      // The rows are durable without the note; an older note is still a true one.
-    }
-  }
-
-  /** Reopens the file with the next note: a removed or replaced note is written again. */
-  close(): void {
-    const descriptor = this.#descriptor;
-    this.#descriptor = null;
-    if (descriptor !== null) closeSync(descriptor);
-  }
+  return {
+    write({ position, hash }: ChainLink): void {
+      try {
+        descriptor ??= openSync(notedHeadPath(databasePath), FLAGS, 0o600);
+        writeSync(descriptor, `${String(position).padStart(DIGITS, "0")}:${hash}\n`, 0);
+      } catch {
+        // The rows are durable without the note; an older note is still a true one.
+      }
+    },
+    /** Reopens the file with the next note: a removed or replaced note is written again. */
+    close(): void {
+      const open = descriptor;
+      descriptor = null;
+      if (open !== null) closeSync(open);
+    },
+  };
 }
 
-/** The newest note of {@link HeadNote}; `null` where none can be read. */
+/** The newest note of {@link headNote}; `null` where none can be read. */
 export function readNotedHead(databasePath: string): ChainLink | null {
   let text: string;
   try {
@@ -93,37 +89,28 @@ const START = "SELECT position, hash FROM evidence_start";
 const FAILURES = 2;
 
 /** The end of the log on disk, by a new connection: the writing one has pages in memory. */
-export class DiskHead {
-  readonly #path: string;
-  #failures = 0;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
+export function diskHead(path: string) {
+  let failures = 0;
 
   /** The newest row on disk, or its fault; takes 0.2 ms. @param expected the newest durable row */
-  compare(expected: ChainLink): ChainLink | EvidenceFaultCause {
+  return (expected: ChainLink): ChainLink | EvidenceFaultCause => {
     try {
-      const head = this.#read(expected);
-      this.#failures = 0;
-      return head;
+      const database = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+      try {
+        database.exec("PRAGMA trusted_schema = OFF");
+        const { judged } = readEnd(database, expected);
+        failures = 0;
+        return judged;
+      } finally {
+        database.close();
+      }
     } catch (error) {
       // No free descriptor, or a removed file, which the watch of files notices.
       if (isBusy(error) || isCannotOpen(error)) return expected;
-      this.#failures += 1;
-      return this.#failures < FAILURES ? expected : "log_unreadable";
+      failures += 1;
+      return failures < FAILURES ? expected : "log_unreadable";
     }
-  }
-
-  #read(expected: ChainLink): ChainLink | EvidenceFaultCause {
-    const database = new DatabaseSync(this.#path, { readOnly: true, timeout: 0 });
-    try {
-      database.exec("PRAGMA trusted_schema = OFF");
-      return readEnd(database, expected).judged;
-    } finally {
-      database.close();
-    }
-  }
+  };
 }
 
 /** The newest row of the log, and what {@link judge} finds of it. */

@@ -6,7 +6,7 @@ import type {
   EvidenceFaultCause,
   NotedHead,
 } from "../../evidence/evidence-store.ts";
-import { DiskHead, HeadNote, notedHeadPath, readNotedHead } from "./log-end.ts";
+import { diskHead, headNote, notedHeadPath, readNotedHead } from "./log-end.ts";
 import { statSync } from "node:fs";
 import { readNumber } from "../rows.ts";
 
@@ -37,8 +37,8 @@ export function storeWatch(path: string, database: DatabaseSync, readOnly: boole
   const walFile = new FileIdentity(`${path}-wal`);
   const indexFile = new FileIdentity(`${path}-shm`);
   const sizes = readOnly ? null : fileSizes(database);
-  const diskHead = readOnly ? null : new DiskHead(path);
-  const note = readOnly ? null : new HeadNote(path);
+  const readDiskHead = readOnly ? null : diskHead(path);
+  const note = readOnly ? null : headNote(path);
 
   /** @param isThorough looks at the sizes also where none is smaller than before */
   function checkFiles(isThorough: boolean): EvidenceFault | null {
@@ -113,12 +113,12 @@ export function storeWatch(path: string, database: DatabaseSync, readOnly: boole
      */
     compareHead(expected: ChainLink, now: number): ChainLink {
       const elapsed = now - comparedAt;
-      if (diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return expected;
+      if (readDiskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return expected;
       // A connection to an empty file would remove the log, one without a log would create one.
       if (checkFiles(true) !== null) return expected;
       comparedAt = now;
       note?.close();
-      const head = diskHead.compare(expected);
+      const head = readDiskHead(expected);
       diverged = typeof head === "string" ? faultOf(mainFile, head) : null;
       return typeof head === "string" ? expected : head;
     },
