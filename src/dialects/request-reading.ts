@@ -343,22 +343,16 @@ export class RequestReading {
   }
 
   /**
-   * Notes the protocol itself where the object holds a member that is not among `known`.
+   * Notes the protocol itself where the object holds a member that is not among `known`. It returns
+   * nothing: what else the object holds is read all the same, as its features choose endpoints.
    *
    * @param role of the message that holds the object, for objects of the history: empty and
    *   repeated members are removed there, for providers of the same protocol too, which refuse them
    *   as unknown (OpenAI, Anthropic, Mistral).
-   * @returns whether there was none.
    */
-  useUnknown(
-    object: JsonObject,
-    known: readonly string[],
-    path: string,
-    role?: JsonValue,
-  ): boolean {
+  useUnknown(object: JsonObject, known: readonly string[], path: string, role?: JsonValue): void {
     const name = this.unknownIn(object, known, role);
     if (name !== null) this.useNative(`${path}.${shownName(name)}`);
-    return name === null;
   }
 
   /**

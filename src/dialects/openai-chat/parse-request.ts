@@ -249,17 +249,14 @@ function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest[
   const isObject = type === "json_object";
   if (isObject || type === "json_schema")
     noteFormat(type, path, body.tools, forcesTool(choice), reading);
-  const isKnown = reading.useUnknown(format, ["type", "json_schema"], path);
-  if (isKnown && type === "json_schema" && isJsonObject(definition)) {
+  reading.useUnknown(format, ["type", "json_schema"], path);
+  if (type === "json_schema" && isJsonObject(definition)) {
     const { schema } = definition;
-    const isPlain = reading.useUnknown(
-      definition,
-      ["name", "description", "schema", "strict"],
-      `${path}.json_schema`,
-    );
-    if (isPlain && isJsonObject(schema)) return schemaFormat(definition, schema);
+    const members = ["name", "description", "schema", "strict"];
+    reading.useUnknown(definition, members, `${path}.json_schema`);
+    if (isJsonObject(schema)) return schemaFormat(definition, schema);
   }
-  if (!isKnown || (type !== "text" && !isObject) || definition != null) reading.useNative(path);
+  if ((type !== "text" && !isObject) || definition != null) reading.useNative(path);
   return isObject ? { kind: type } : null;
 }
 

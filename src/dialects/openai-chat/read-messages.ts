@@ -254,7 +254,8 @@ function readPart(
   const capability = PART_NEEDS[type];
   if (capability != null) reading.need(capability, path);
   const members = PART_MEMBERS[type];
-  if (members === undefined || !reading.useUnknown(part, members, path, role)) return null;
+  if (members === undefined) return null;
+  reading.useUnknown(part, members, path, role);
   const { text, refusal, image_url: image } = part;
   const cache = cacheMark(part);
   switch (type) {
@@ -279,7 +280,8 @@ function readImagePart(
   path: string,
   reading: RequestReading,
 ): ImagePart | null {
-  if (!isJsonObject(image) || !reading.useUnknown(image, ["url", "detail"], path)) return null;
+  if (!isJsonObject(image)) return null;
+  reading.useUnknown(image, ["url", "detail"], path);
   const { url, detail } = image;
   return typeof url === "string"
     ? { ...readImage(url, detail, path, "url", reading), cache }
@@ -287,7 +289,8 @@ function readImagePart(
 }
 
 function readAudio(audio: JsonMember, path: string, reading: RequestReading): AudioPart | null {
-  if (!isJsonObject(audio) || !reading.useUnknown(audio, ["data", "format"], path)) return null;
+  if (!isJsonObject(audio)) return null;
+  reading.useUnknown(audio, ["data", "format"], path);
   const { data, format } = audio;
   return typeof data === "string" && typeof format === "string"
     ? { kind: "audio", format, data }
@@ -300,8 +303,8 @@ function readFile(
   path: string,
   reading: RequestReading,
 ): FilePart | null {
-  if (!isJsonObject(file) || !reading.useUnknown(file, ["file_data", "filename"], path))
-    return null;
+  if (!isJsonObject(file)) return null;
+  reading.useUnknown(file, ["file_data", "filename"], path);
   const { file_data: data, filename } = file;
   const source = typeof data === "string" ? readDataUrl(data) : null;
   if (source === null) return null;
@@ -331,11 +334,10 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   if (!isJsonObject(call) || (call.type ?? "function") !== "function") return null;
   const { function: called, id, index } = call;
   // Answers number their tool calls, and clients send the index back.
-  const members = ["id", "type", "function", "index"];
-  const isKnown = reading.useUnknown(call, members, path, "assistant");
-  if (!isKnown || !isJsonObject(called)) return null;
+  reading.useUnknown(call, ["id", "type", "function", "index"], path, "assistant");
+  if (!isJsonObject(called)) return null;
   const member = `${path}.function`;
-  if (!reading.useUnknown(called, ["name", "arguments"], member, "assistant")) return null;
+  reading.useUnknown(called, ["name", "arguments"], member, "assistant");
   if (index != null) reading.dropped.add("item_id_dropped");
   reading.called(textOf(id));
   return {

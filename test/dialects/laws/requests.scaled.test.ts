@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import { isJsonObject, type JsonMember, type JsonObject } from "../../../src/canon/json.ts";
 import { normalRequest } from "./normal/request.ts";
 import { NO_EDITS } from "./target.ts";
 import { allowedAt } from "./arbitrary/conversations.ts";
@@ -11,6 +12,22 @@ import { fewOrMany } from "../../support/long.ts";
 
 const RUNS = fewOrMany(90, 300);
 
+/** Reads a body with the headers of the request that was printed. */
+function readBy(
+  { spoken }: Pick<Protocol, "spoken">,
+  { headers }: { readonly headers: readonly string[] },
+  body: JsonObject,
+) {
+  const version = headers.indexOf("anthropic-version");
+  return spoken.read(body, { version: headers[version + 1] ?? null, betas: [] });
+}
+
+/** All objects in a value, and the value itself. */
+function objectsIn(value: JsonMember): readonly JsonObject[] {
+  if (Array.isArray(value)) return value.flatMap(objectsIn);
+  return isJsonObject(value) ? [value, ...Object.values(value).flatMap(objectsIn)] : [];
+}
+
 /** Prints a request and reads it back as the same protocol's surface would. */
 function there({ name, spoken, upstream, target }: Protocol, request: GenerateRequest) {
   const formatted = upstream.format(request, target);
@@ -18,11 +35,7 @@ function there({ name, spoken, upstream, target }: Protocol, request: GenerateRe
     throw new Error(
       `${name} cannot format: ${formatted.code} ${formatted.param} ${formatted.message}`,
     );
-  const version = formatted.headers.indexOf("anthropic-version");
-  const read = spoken.read(formatted.body, {
-    version: formatted.headers[version + 1] ?? null,
-    betas: [],
-  });
+  const read = readBy({ spoken }, formatted, formatted.body);
   if ("code" in read)
     throw new Error(
       `${name} does not read what it printed: ${read.code} ${read.param} ${read.message}`,
@@ -64,6 +77,23 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
         ).toEqual([]);
       }),
       { numRuns: RUNS },
+    );
+  });
+
+  it("an unknown member anywhere in a request hides no feature and no need of the rest", () => {
+    fc.assert(
+      fc.property(arbitrary, fc.nat(), (request, at) => {
+        const { formatted, read } = there(protocol, request);
+        const body = structuredClone(formatted.body);
+        // A choice with a member that is unknown is the provider's to judge, as a whole.
+        const objects = objectsIn({ ...body, tool_choice: null });
+        Object.assign(objects[at % objects.length] ?? {}, { unheard_of: 1 });
+        const again = readBy(protocol, formatted, body);
+        if ("code" in again) return;
+        expect(again.shape.features).toEqual(expect.arrayContaining([...read.shape.features]));
+        expect(again.shape.needs).toEqual(expect.arrayContaining([...read.shape.needs]));
+      }),
+      { numRuns: 4 * RUNS },
     );
   });
 
