@@ -27,7 +27,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   policy: 29,
   server: 25,
   simulate: 114,
-  store: 43,
+  store: 41,
   telemetry: 10,
   validation: 1,
 };
