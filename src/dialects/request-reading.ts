@@ -343,8 +343,8 @@ export class RequestReading {
   }
 
   /**
-   * Notes the protocol itself where the object holds a member that is not among `known`. It returns
-   * nothing: what else the object holds is read all the same, as its features choose endpoints.
+   * Notes the protocol itself where the object holds a member that is not among `known`. The
+   * caller reads the rest of the object all the same: its features choose endpoints.
    *
    * @param role of the message that holds the object, for objects of the history: empty and
    *   repeated members are removed there, for providers of the same protocol too, which refuse them

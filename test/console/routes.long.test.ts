@@ -123,7 +123,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     await page.getByText("No endpoint of the route is in the EU.").waitFor();
     const table = page.getByRole("region", { name: "Constraints that do not pass" });
     expect(await table.textContent()).toContain("NO_EU_ENDPOINT");
-    // The page decides a request of each route by itself, too.
+    // The page has sent a request of its own for each route, too.
     expect(stage.server.requests.map(({ body }) => body)).toContainEqual({
       model: "claude",
       needs: ["tools"],

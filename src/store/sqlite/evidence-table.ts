@@ -24,10 +24,10 @@ import type { Connection } from "./connection.ts";
  * look-ups read stand before the records: SQLite then reads no other page for them.
  *
  * `evidence_requests` has the requests that run, each with the first position of its decision's
- * batch, in one tree of a few pages: every commit writes them. `evidence_checkpoint` is the position up to which `roll_ups` (counts) are written; what
- * follows it is counted again after a crash. `evidence_start` is where the log begins: it moves
- * with every step of a prune, whose anchor is written first, so that an interrupted prune leaves a
- * log that verifies.
+ * batch, in one tree of a few pages: every commit writes them. `evidence_checkpoint` is the position
+ * up to which `roll_ups` (counts) are written; what follows it is counted again after a crash.
+ * `evidence_start` is where the log begins: it moves with every step of a prune, whose anchor is
+ * written first, so that an interrupted prune leaves a log that verifies.
  */
 export const BATCHES = `
 CREATE TABLE evidence_batches (
@@ -164,7 +164,8 @@ interface EvidenceParts {
 const EVIDENCE_SQL = {
   // WHERE: without it, ON would belong to a join.
   begin: `INSERT INTO evidence_requests (position, process, request_id, workspace)
-       SELECT ?1, ?2, value ->> 0, value ->> 1 FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING RETURNING request_id`,
+       SELECT ?1, ?2, value ->> 0, value ->> 1 FROM json_each(?3) WHERE true
+       ON CONFLICT DO NOTHING RETURNING request_id`,
   running: "SELECT request_id FROM evidence_requests WHERE request_id = ?",
   end: "DELETE FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?)) RETURNING request_id, workspace",
   open: "SELECT request_id FROM evidence_requests",
