@@ -140,9 +140,12 @@ describe.skipIf(process.platform !== "linux")(
         );
 
         // One that lives and does nothing is found, killed, and another replaces it.
+        // A connection that was given to it is served by another.
         process.kill(server.workers[0] ?? 0, "SIGSTOP");
+        const given = statuses(server);
         await server.says("has not answered for 15 s; the server kills it");
         await expect.poll(() => metric(server, RESTARTS), { timeout: 60_000 }).toBe(3);
+        expect(new Set((await given).map(({ table_sha256 }) => table_sha256))).toEqual(tables);
         await expect.poll(() => metric(server, READY), { timeout: 60_000 }).toBe(2);
         expect(server.said).toContain("ended (SIGKILL); it is started again");
 

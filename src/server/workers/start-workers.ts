@@ -1,4 +1,4 @@
-import cluster from "node:cluster";
+import cluster, { type Worker } from "node:cluster";
 import { type ConfigurationFiles, loadConfiguration } from "../../compile/load.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { LentThread } from "../../store/sqlite/shared/shared-thread.ts";
@@ -289,19 +289,20 @@ export function createWorkerPool(pool: WorkerPoolOptions) {
     );
   }
 
-  function restart(slot: Slot, how: string) {
+  function restart(slot: Slot, how: string): boolean {
     const served = slot.readySince === null ? 0 : performance.now() - slot.readySince;
     slot.process = null;
     slot.readySince = null;
-    if (stopping) return;
+    if (stopping) return false;
     if (!hasStarted) {
       started.reject(new StartError(`worker ${slot.number} ended while it was starting (${how})`));
-      return;
+      return false;
     }
     reportStatus();
     const wait = slot.restarts.next(served);
     pool.say(`worker ${slot.number} ended (${how}); it is started again in ${wait / 1000} s`);
     slot.timer = setTimeout(() => start(slot), wait);
+    return ready() > 0;
   }
 
   /** @throws {StartError} naming the workers that did not end in order, when all have ended. */
@@ -395,7 +396,8 @@ interface WorkerEvents {
    * long, milliseconds.
    */
   readonly hangs: (silence: number) => void;
-  readonly ended: (how: string) => void;
+  /** @returns whether other workers can take the connections that this one has not taken. */
+  readonly ended: (how: string) => boolean;
 }
 
 export type WorkerProcess = ReturnType<typeof forkWorker>;
@@ -404,6 +406,7 @@ export type WorkerProcess = ReturnType<typeof forkWorker>;
 export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
   cluster.setupPrimary({ exec: fileURLToPath(WORKER_FILE), args: [], serialization: "advanced" });
   const worker = cluster.fork();
+  const passOn = trackHandovers(worker);
   const ended = Promise.withResolvers<void>();
 
   /** By round; `null` where it has ended, or has not answered in time. */
@@ -447,7 +450,7 @@ export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
     heartbeat?.stop();
     for (const done of waiting.values()) done(null);
     ended.resolve();
-    events.ended(signal ?? `exit code ${code ?? 0}`);
+    passOn(events.ended(signal ?? `exit code ${code ?? 0}`));
   });
 
   function send(message: ToWorkerProcess) {
@@ -503,6 +506,28 @@ export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
   }
 
   return { ended: ended.promise, send, reload, metrics, endpointsHealth, kill };
+}
+
+/**
+ * Connections that are sent to a worker and that it has not accepted yet. Where it dies meanwhile,
+ * `node:cluster` drops the answer it waits for and neither serves nor closes them: their clients
+ * would wait without end. The messages are those of Node 18 to 26 (lib/internal/cluster/utils.js).
+ *
+ * @returns to be called when it has ended: gives them to other workers, or closes them.
+ */
+function trackHandovers({ process }: Worker): (toOthers: boolean) => void {
+  const handovers = new Set<number>();
+  const send = process.send;
+  process.send = (...parameters: readonly unknown[]) => {
+    const message = parameters[0] as { readonly act?: string; readonly seq?: number };
+    if (message.act === "newconn" && message.seq !== undefined) handovers.add(message.seq);
+    return Reflect.apply(send, process, parameters) as boolean;
+  };
+  process.on("internalMessage", ({ ack }: { readonly ack: number }) => handovers.delete(ack));
+  return (toOthers) => {
+    for (const ack of handovers)
+      process.emit("internalMessage", { cmd: "NODE_CLUSTER", ack, accepted: !toOthers });
+  };
 }
 
 /** Interval between two pings of a worker, which it answers from its event loop, milliseconds. */
