@@ -511,18 +511,19 @@ export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
 /**
  * Connections that are sent to a worker and that it has not accepted yet. Where it dies meanwhile,
  * `node:cluster` drops the answer it waits for and neither serves nor closes them: their clients
- * would wait without end. The messages are those of Node 18 to 26 (lib/internal/cluster/utils.js).
+ * would wait without end. The messages are internal to Node (tried with 20 and 26).
  *
  * @returns to be called when it has ended: gives them to other workers, or closes them.
  */
 function trackHandovers({ process }: Worker): (toOthers: boolean) => void {
   const handovers = new Set<number>();
-  const send = process.send;
-  process.send = (...parameters: readonly unknown[]) => {
-    const message = parameters[0] as { readonly act?: string; readonly seq?: number };
-    if (message.act === "newconn" && message.seq !== undefined) handovers.add(message.seq);
-    return Reflect.apply(send, process, parameters) as boolean;
-  };
+  process.send = new Proxy(process.send.bind(process), {
+    apply(send, _, parameters: { readonly act?: string; readonly seq?: number }[]) {
+      const [message] = parameters;
+      if (message?.act === "newconn" && message.seq !== undefined) handovers.add(message.seq);
+      return Reflect.apply(send, null, parameters) === true;
+    },
+  });
   process.on("internalMessage", ({ ack }: { readonly ack: number }) => handovers.delete(ack));
   return (toOthers) => {
     for (const ack of handovers)
