@@ -8,7 +8,7 @@ import {
 } from "../evidence/evidence-store.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { NewRecord } from "./batch/batch-lines.ts";
-import { decisionOf, outcomeOf, unknownOutcome } from "./stored-evidence.ts";
+import { decisionOf, outcomeOf, unknownRecord } from "./stored-evidence.ts";
 
 /** Waiting times in milliseconds, and capacities in records. */
 export interface EvidenceLimits {
@@ -281,7 +281,7 @@ export function evidenceQueue(
     if (unended.length === 0) return;
     const at = Date.now();
     for (const requestId of unended.splice(0, Math.max(0, outcomeRoom())))
-      gathered.outcomes.push(outcomeOf(unknownOutcome(requestId, at)));
+      gathered.outcomes.push(unknownRecord([requestId, at]));
   }
 
   function scheduleNext() {

@@ -23,7 +23,7 @@ export interface ReadableLog {
   /** The newest row, after everything that was written has become a row. */
   readonly head: () => Promise<ChainLink>;
   /** A page of batches after a position, in order. */
-  after(position: number): Promise<readonly StoredBatch[]>;
+  readonly after: (position: number) => Promise<readonly StoredBatch[]>;
   /** Newest first, with a last position between the two. @param workspace `null`: any */
   before(before: number, after: number, workspace: string | null): Promise<readonly StoredBatch[]>;
   /** The batches of a request: of its decision, then of its outcome. */
@@ -44,14 +44,14 @@ interface EvidenceEngine extends Pick<
   readonly batches: ReadableLog;
   /** Ends the requests of processes that are gone. */
   readonly endAbandoned: () => Promise<void>;
-  /** Counts the rows up to the end of a batch, anchors and deletes them. @returns how many */
-  readonly deleteThrough: (through: number, now: number) => Promise<number>;
+  /** Counts the rows up to the end of a batch, anchors and deletes some. @returns how many */
+  readonly deleteSome: (through: number, now: number) => Promise<number>;
 }
 
 /** The evidence over a queue that writes it and an engine that has it. */
 export function evidenceOver(
   queue: EvidenceQueue,
-  { batches, endAbandoned, deleteThrough, ...engine }: EvidenceEngine,
+  { batches, endAbandoned, deleteSome, ...engine }: EvidenceEngine,
 ): EvidenceStore {
   return {
     ...engine,
@@ -69,7 +69,8 @@ export function evidenceOver(
       await batches.head();
       const through = await prunableThrough(batches, before);
       if (through === 0) return { anchor: null, rows: 0 };
-      const rows = await deleteThrough(through, now);
+      let rows = 0;
+      for (let step = 1; step > 0; rows += step) step = await deleteSome(through, now);
       const anchors = await engine.anchors();
       return { anchor: anchors.find(({ position }) => position === through) ?? null, rows };
     },
@@ -84,7 +85,7 @@ async function readLog(
   refuseRange(query.after, query.limit);
   await log.head();
   const read: LogRow[] = [];
-  for await (const batch of batchesAfter(log, query.after)) {
+  for await (const batch of batchesFrom(query.after, log.after)) {
     for (const row of logRows(batch, query.after)) {
       read.push(row);
       if (read.length === query.limit) return read;
@@ -93,17 +94,14 @@ async function readLog(
   return read;
 }
 
-/** The batches after a position, in order. */
-async function* batchesAfter(
-  log: ReadableLog,
+/** The batches of all pages. @param read gives those that follow a last position */
+async function* batchesFrom(
   position: number,
+  read: (position: number) => Promise<readonly StoredBatch[]>,
 ): AsyncGenerator<StoredBatch, void> {
-  for (let end = position; ;) {
-    const batches = await log.after(end);
-    yield* batches;
-    const newest = batches.at(-1);
-    if (newest === undefined) return;
-    end = newest.last;
+  for (let page = await read(position); page.length > 0;) {
+    yield* page;
+    page = await read(page.at(-1)?.last ?? 0);
   }
 }
 
@@ -150,13 +148,7 @@ async function* batchesOf(
   { after, workspace, requestId }: EvidenceQuery,
 ): AsyncGenerator<StoredBatch, void> {
   if (requestId !== undefined) return yield* (await log.find(requestId)).toReversed();
-  for (let before = Number.MAX_SAFE_INTEGER; ;) {
-    const batches = await log.before(before, after, workspace ?? null);
-    yield* batches;
-    const oldest = batches.at(-1);
-    if (oldest === undefined) return;
-    before = oldest.last;
-  }
+  yield* batchesFrom(Number.MAX_SAFE_INTEGER, (end) => log.before(end, after, workspace ?? null));
 }
 
 /** Pairs decisions with their outcomes, from the newest batch to older ones. */
@@ -219,18 +211,11 @@ async function searchEvidence(log: ReadableLog, query: EvidenceSearch): Promise<
   return page.found();
 }
 
-interface Start {
-  /** Last position of the first batch that is read. */
-  readonly last: number;
-  /** Decisions from here on are on an earlier page. */
-  readonly position: number;
-}
-
-async function startOf(
-  log: ReadableLog,
-  { cursor, to }: EvidenceSearch,
-  newest: number,
-): Promise<Start> {
+/**
+ * Last position of the first batch that is read, and a position: decisions from there on are on an
+ * earlier page.
+ */
+async function startOf(log: ReadableLog, { cursor, to }: EvidenceSearch, newest: number) {
   if (cursor !== null) {
     const [, last, position] = CURSOR.exec(cursor) ?? [];
     if (last === undefined || position === undefined)
@@ -318,7 +303,7 @@ function searchedPage(
 async function prunableThrough(log: ReadableLog, before: number): Promise<number> {
   const open = new Set(await log.openRequests());
   const scan = pruneScan(before, open);
-  for await (const batch of batchesAfter(log, 0)) {
+  for await (const batch of batchesFrom(0, log.after)) {
     const rows = readRows(batch).map((row) => ({ ...row, isEnd: row.position === batch.last }));
     if (!scan.take(rows)) break;
   }

@@ -23,9 +23,9 @@ import {
   type ShadowRevision,
   type SkippedRecord,
   asIdentifier,
+  EMPTY_OUTCOME,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
-import { EMPTY_OUTCOME } from "../evidence/record.ts";
 import {
   hasShape,
   isFlag,
@@ -40,28 +40,25 @@ import {
 import type { EvidenceEntry } from "../evidence/evidence-store.ts";
 import type { NewRecord } from "./batch/batch-lines.ts";
 
-const SHADOW = {
+const isShadow = hasShape<ShadowRecord>({
   policy: isText,
   revision: isText,
   constraint: isText,
   reason: orNull(isText),
   verdict: isOneOf(["fail", "indeterminate"]),
   effect: orAbsent(isOneOf(["would_narrow", "would_deny"])),
-} satisfies Record<keyof ShadowRecord, Check>;
+});
 
-const SHADOW_REVISION = { policy: isText, revision: isText } satisfies Record<
-  keyof ShadowRevision,
-  Check
->;
+const isShadowRevision = hasShape<ShadowRevision>({ policy: isText, revision: isText });
 
-const OBLIGATION = {
+const isObligation = hasShape<ObligationRecord>({
   policy: isText,
   revision: isText,
   obligation: isText,
   effect: isOneOf(["applied", "would_apply"]),
-} satisfies Record<keyof ObligationRecord, Check>;
+});
 
-const LIMIT = {
+const isLimit = hasShape<RefusingLimit>({
   subject: isOneOf(["workspace", "key"]),
   measure: isOneOf([...LIMIT_MEASURES, "concurrency"]),
   window: orNull(isOneOf(LIMIT_WINDOWS)),
@@ -70,9 +67,9 @@ const LIMIT = {
   reserved: orNull(isNumber),
   requested: isNumber,
   renewsAt: orNull(isNumber),
-} satisfies Record<keyof RefusingLimit, Check>;
+});
 
-const CHANGE = {
+const isChange = hasShape<ChangeRecord>({
   what: isOneOf(CHANGES),
   id: isText,
   name: orAbsent(isText),
@@ -81,10 +78,9 @@ const CHANGE = {
   workspace: orAbsent(isText),
   subject: orAbsent(isText),
   content: orAbsent(isText),
-} satisfies Record<keyof ChangeRecord, Check>;
+});
 
-/** `satisfies` makes a member that is added to the record, and forgotten here, a compile error. */
-const DECISION = {
+export const readDecision = recordReader<DecisionRecord>({
   requestId: isText,
   at: isNumber,
   workspace: orNull(isText),
@@ -100,9 +96,9 @@ const DECISION = {
   policyRevision: orNull(isText),
   constraint: orNull(isText),
   reason: orNull(isText),
-  wouldDeny: isListOf(hasShape(SHADOW)),
-  shadows: orAbsent(isListOf(hasShape(SHADOW_REVISION))),
-  obligations: orAbsent(isListOf(hasShape(OBLIGATION))),
+  wouldDeny: isListOf(isShadow),
+  shadows: orAbsent(isListOf(isShadowRevision)),
+  obligations: orAbsent(isListOf(isObligation)),
   needs: isListOf((value) => typeof value === "string" && isCapability(value)),
   features: orAbsent(isListOf(isOneOf(FEATURE_NAMES))),
   stream: isFlag,
@@ -114,17 +110,17 @@ const DECISION = {
   preferences: orAbsent(isJsonObject),
   workload: orAbsent(isText),
   owner: orAbsent(isText),
-  limit: orAbsent(hasShape(LIMIT)),
+  limit: orAbsent(isLimit),
   budget: orAbsent(isOneOf(BUDGET_STEPS)),
   labels: orAbsent(isListOf(isText)),
   retryCount: isNumber,
   clientRequestDigest: orNull(isText),
   token: orAbsent(isText),
-  change: orAbsent(hasShape(CHANGE)),
+  change: orAbsent(isChange),
   repeated: orAbsent(isNumber),
-} satisfies Record<keyof DecisionRecord, Check>;
+});
 
-const ATTEMPT = {
+const isAttempt = hasShape<AttemptRecord>({
   endpoint: isText,
   provider: isText,
   region: isText,
@@ -139,21 +135,21 @@ const ATTEMPT = {
   proxied: orAbsent(isFlag),
   flag: orAbsent(isText),
   calls: orAbsent(isNumber),
-} satisfies Record<keyof AttemptRecord, Check>;
+});
 
-const SKIPPED = {
+const isSkipped = hasShape<SkippedRecord>({
   endpoint: isText,
   reason: isOneOf(SECOND_CHOICE_REASONS),
-} satisfies Record<keyof SkippedRecord, Check>;
+});
 
-const OUTCOME = {
+export const readOutcome = recordReader<OutcomeRecord>({
   requestId: isText,
   at: isNumber,
   status: isNumber,
   terminal: isOneOf(TERMINALS),
   finish: orNull(isText),
-  attempts: isListOf(hasShape(ATTEMPT)),
-  skipped: orAbsent(isListOf(hasShape(SKIPPED))),
+  attempts: isListOf(isAttempt),
+  skipped: orAbsent(isListOf(isSkipped)),
   secondChoice: orAbsent(isOneOf(SECOND_CHOICE_REASONS)),
   stripped: isListOf(isText),
   losses: orAbsent(isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))),
@@ -170,7 +166,7 @@ const OUTCOME = {
   firstByte: orNull(isNumber),
   total: isNumber,
   router: isNumber,
-} satisfies Record<keyof OutcomeRecord, Check>;
+});
 
 /** Reads records from their texts; `null` for one that this version does not support. */
 function recordReader<Shape>(
@@ -182,9 +178,6 @@ function recordReader<Shape>(
     return fits(value) ? value : null;
   };
 }
-
-export const readDecision = recordReader<DecisionRecord>(DECISION);
-export const readOutcome = recordReader<OutcomeRecord>(OUTCOME);
 
 /**
  * An entry from the texts of its records.
@@ -210,8 +203,12 @@ export function readEntry(
   return { sequence, decision, outcome: stored ?? died };
 }
 
-/** Outcome where a process died, status 0. @param at when it last ran, epoch milliseconds */
-export function unknownOutcome(requestId: string, at: number): OutcomeRecord {
+/** Ends a request whose process died. @param at when it last ran, epoch milliseconds */
+export function unknownRecord([requestId, at]: readonly [string, number]): NewRecord {
+  return outcomeOf(unknownOutcome(requestId, at));
+}
+
+function unknownOutcome(requestId: string, at: number): OutcomeRecord {
   return {
     requestId: asIdentifier(requestId),
     at,

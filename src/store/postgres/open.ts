@@ -3,7 +3,7 @@ import { issuersOver, sessionsOver, summaryOver } from "../common-tables.ts";
 import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits, evidenceQueue } from "../evidence-queue.ts";
 import { evidenceWriter, processLease } from "./evidence/writer.ts";
 import {
-  deleteThrough,
+  deleteSome,
   forgetEnded,
   postgresBatches,
   postgresLog,
@@ -135,10 +135,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       health,
       ...postgresLog(link, sealer),
       endAbandoned: () => reapAbandoned(link, writer),
-      async deleteThrough(through, now) {
+      async deleteSome(through, now) {
         // The counts outlive the rows.
         await folder.foldTo(through);
-        return await deleteThrough(link, through, now);
+        return await deleteSome(link, through, now);
       },
     }),
     policyLog: postgresPolicyLog(link),

@@ -15,7 +15,7 @@ import {
   readText,
   type Row,
 } from "../rows.ts";
-import { outcomeOf, unknownOutcome } from "../stored-evidence.ts";
+import { unknownRecord } from "../stored-evidence.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -322,9 +322,7 @@ export function evidenceTable(parts: EvidenceParts) {
     reap(limit: number): number {
       // Searched without the write lock: there is almost never one.
       if (abandoned(1).size === 0) return 0;
-      const records = Array.from(abandoned(limit), ([requestId, at]) =>
-        outcomeOf(unknownOutcome(requestId, at)),
-      );
+      const records = Array.from(abandoned(limit), unknownRecord);
       commit(records, () => null);
       return records.length;
     },

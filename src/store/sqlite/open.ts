@@ -90,12 +90,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       async endAbandoned() {
         while ((await evidence.reap(REAPED)) === REAPED);
       },
-      async deleteThrough(through, now) {
-        let rows = 0;
-        for (let step = 1; step > 0; rows += step)
-          step = await evidence.deleteThrough(through, DELETED_AT_ONCE, now);
-        return rows;
-      },
+      deleteSome: (through, now) => evidence.deleteThrough(through, DELETED_AT_ONCE, now),
     }),
     policyLog: policyLogOver(run, link.remote("policyLog", "append", "keep")),
     summary: summaryOver(run, link.remote("summary", "write").write),

@@ -13,7 +13,7 @@ import {
   readText,
 } from "../../rows.ts";
 import type { EvidenceSealer } from "./sealer.ts";
-import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
+import { unknownRecord } from "../../stored-evidence.ts";
 import type { EvidenceWriter } from "./writer.ts";
 import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
 import { type Abandoned, readRows, type StoredBatch } from "../../batch/batch-lines.ts";
@@ -80,16 +80,13 @@ export function postgresLog(
   };
 }
 
-/** Deletes batches up to the end of one, in steps that end at anchors. @returns how many rows */
-export async function deleteThrough(
+/** Deletes some of the batches up to the end of one, up to an anchor. @returns how many rows */
+export async function deleteSome(
   link: PostgresLink,
   through: number,
   now: number,
 ): Promise<number> {
-  let rows = 0;
-  for (let step = 1; step > 0; rows += step)
-    step = readNumber((await link.query(PRUNE, [through, Math.trunc(now)]))[0], "removed");
-  return rows;
+  return readNumber((await link.query(PRUNE, [through, Math.trunc(now)]))[0], "removed");
 }
 
 /** The newest row of the log. @throws {StoreUnavailableError} */
@@ -108,10 +105,7 @@ WHERE NOT process.swept AND signalbox.is_gone(process) AND NOT EXISTS (
 
 /** Ends requests of dead processes as `unknown`; where replicas do so at once, one counts. */
 export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter): Promise<void> {
-  const abandoned = await abandonedRequests(link);
-  const outcomes = Array.from(abandoned, ([requestId, at]) =>
-    outcomeOf(unknownOutcome(requestId, at)),
-  );
+  const outcomes = Array.from(await abandonedRequests(link), unknownRecord);
   for (let start = 0; start < outcomes.length; start += BATCH)
     await writer.append(outcomes.slice(start, start + BATCH));
   await link.query(SWEEP);

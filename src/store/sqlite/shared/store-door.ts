@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
+import { unknownRecord } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../store-engine.ts";
 import { type Door, DamagedLinkError, encodeMessage, messageReader } from "./frames.ts";
 
@@ -126,7 +126,7 @@ export function storeDoor(door: Door, thread: StoreDoorThread) {
   function endUnended() {
     if (unended.size === 0 || closed) return;
     const at = Date.now();
-    const outcomes = Array.from(unended, (requestId) => outcomeOf(unknownOutcome(requestId, at)));
+    const outcomes = Array.from(unended, (requestId) => unknownRecord([requestId, at]));
     const reply = thread.answer({ operation: "evidence.append", parameters: [outcomes] });
     if (reply.kind === "done") {
       unended.clear();
