@@ -264,12 +264,14 @@ export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A failure without further details.
+ * A failure without a status.
+ *
+ * @param code of a closed list of the router's.
  *
  * @example failureOf("timeout_idle").kind // "timeout_idle"
  */
-export function failureOf(kind: FailureKind): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code: null };
+export function failureOf(kind: FailureKind, code: string | null = null): UpstreamFailure {
+  return { kind, status: null, retryAfter: null, code };
 }
 
 /**

@@ -1,19 +1,14 @@
-import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { JsonMember } from "../canon/json.ts";
 import { ownValue } from "./json.ts";
-
-/** A failure found in the answer itself. @param code of a closed list of the router's. */
-export function answerFailure(kind: FailureKind, code: string | null = null): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code };
-}
 
 /** The failure itself, or one of this kind. */
 export function failureOfAnswer(
   failure: UpstreamFailure | FailureKind,
   code?: string | null,
 ): UpstreamFailure {
-  return typeof failure === "string" ? answerFailure(failure, code) : failure;
+  return typeof failure === "string" ? failureOf(failure, code) : failure;
 }
 
 /**
@@ -74,7 +69,7 @@ export type AnswerFault = keyof typeof ANSWER_FAULTS;
 
 /** The failure for an answer with wrong values. */
 export function faultyAnswer(fault: AnswerFault): UpstreamFailure {
-  return answerFailure("malformed", fault);
+  return failureOf("malformed", fault);
 }
 
 /**
@@ -157,5 +152,5 @@ export function finishReason(value: JsonMember): FinishReason | null {
 export function finishFailure(value: JsonMember): UpstreamFailure | null {
   if (typeof value !== "string") return null;
   const failure = ownValue(FAILURES, value.toLowerCase());
-  return failure === undefined ? null : answerFailure(...failure);
+  return failure === undefined ? null : failureOf(...failure);
 }

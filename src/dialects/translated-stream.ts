@@ -1,5 +1,5 @@
 import type { ServiceError } from "../canon/error.ts";
-import type { UpstreamFailure } from "../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
 import type {
   FinishReason,
@@ -11,7 +11,6 @@ import type {
 import type { GenerateRequest, Tool } from "../canon/generate/generate-request.ts";
 import { isJsonObject } from "../canon/json.ts";
 import type { EndpointRow } from "../canon/table.ts";
-import { answerFailure } from "./answer-ends.ts";
 import type {
   AnswerStream,
   EventParser,
@@ -45,7 +44,7 @@ export class TranslatedStream implements AnswerStream {
 
   endStream(): StreamEnd {
     const events = this.done || this.failure !== null ? [] : this.#render(this.#parser.endAnswer());
-    if (!this.done) this.failure ??= answerFailure("truncated");
+    if (!this.done) this.failure ??= failureOf("truncated");
     const { failure, usage } = this;
     const dropped = [...this.#dropped.union(this.#renderer.dropped)];
     return { ending: { failure, finish: this.#finish, usage, dropped }, events };
@@ -149,7 +148,7 @@ export function endCheck({
     const isWrong = isSuccess && (isBroken || (hasOmitted && !hasPrinted));
     if (!isWrong && !impossibleEnds.includes(last.reason)) return events;
     const code = isSuccess && isBroken ? "malformed_tool_use" : "unexpected_output_item";
-    return [...events.slice(0, -1), { type: "failure", failure: answerFailure("malformed", code) }];
+    return [...events.slice(0, -1), { type: "failure", failure: failureOf("malformed", code) }];
   };
 }
 
@@ -346,7 +345,7 @@ function unfolding(name: string): EventFilter {
 
 const NOT_ONE_DOCUMENT: InferenceEvent = {
   type: "failure",
-  failure: answerFailure("malformed", "format_not_followed"),
+  failure: failureOf("malformed", "format_not_followed"),
 };
 
 function freeName(tools: readonly Tool[]): string {

@@ -106,7 +106,7 @@ export function notTried(
   kind: FailureKind,
   code: string | null = null,
 ): CallEnd<never> & { readonly failure: UpstreamFailure } {
-  const failure = { ...failureOf(kind), code };
+  const failure = failureOf(kind, code);
   return {
     failure,
     status: null,

@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 import type { Timeouts } from "../canon/table.ts";
 import type { CarriedCall, ProviderClient } from "./provider-client.ts";
 import type { Connection, Authorize } from "./connections.ts";
@@ -110,7 +110,7 @@ export class Exchange implements CarriedCall {
       credentials = await authorize({ method: METHOD, path, headers, body });
     } catch {
       // The error may hold a token or a file name; the kind of failure is enough.
-      return this.#fail({ kind: "auth", status: null, retryAfter: null, code: null });
+      return this.#fail(failureOf("auth"));
     }
     if (this.#ended) return;
     // The provider has not been called yet; its time begins now.
@@ -258,7 +258,7 @@ export class Exchange implements CarriedCall {
 
   #rejectAnswer() {
     const controller = this.#controller;
-    this.#fail({ kind: "malformed", status: null, retryAfter: null, code: null });
+    this.#fail(failureOf("malformed"));
     controller?.abort(new Error("refused"));
   }
 
@@ -290,7 +290,7 @@ export class Exchange implements CarriedCall {
   #expire(now: number) {
     const kind = this.#expiredKind(now);
     const controller = this.#controller;
-    this.#fail({ kind, status: null, retryAfter: null, code: null });
+    this.#fail(failureOf(kind));
     controller?.abort(new Error(kind));
   }
 

@@ -3,6 +3,7 @@ import { LONGEST_WAIT, codedError, noHealthyEndpoint } from "../canon/error-code
 import {
   FAILURE_CODE_SENTENCES,
   FAILURES,
+  failureOf,
   hasTrait,
   isTimeout,
   type FailureKind,
@@ -297,7 +298,7 @@ const TRANSPORT_KINDS: Readonly<Record<string, FailureKind>> = {
  */
 export function failureOfTransport(error: unknown, sawHeaders: boolean): UpstreamFailure {
   const code = codeOf(error);
-  return { kind: kindOf(code, sawHeaders), status: null, retryAfter: null, code: null };
+  return failureOf(kindOf(code, sawHeaders));
 }
 
 function kindOf(code: string, sawHeaders: boolean): FailureKind {

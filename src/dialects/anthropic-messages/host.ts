@@ -1,10 +1,9 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
 import { BETA_HEADER } from "../../canon/request.ts";
-import { answerFailure } from "../answer-ends.ts";
 import { readMessagesError } from "./read-answer.ts";
 import { COUNT_PATH } from "./request-facts.ts";
 import { FrameReader, type Frame } from "../bedrock-converse/event-stream-frames.ts";
@@ -253,7 +252,7 @@ class InvokeStream implements AnswerStream {
     const events: Uint8Array[] = [];
     for (const frame of this.#frames.push(chunk)) if (!this.#isOver) this.#readFrame(frame, events);
     const { fault } = this.#frames;
-    if (fault !== null && !this.#isOver) this.#fail(answerFailure(fault), events);
+    if (fault !== null && !this.#isOver) this.#fail(failureOf(fault), events);
     return events;
   }
 
@@ -278,7 +277,7 @@ class InvokeStream implements AnswerStream {
     if (headers.get(":event-type") !== "chunk") return;
     const bytes = memberIn(body, "bytes");
     const text = typeof bytes === "string" ? base64ToText(bytes) : null;
-    if (text === null) return this.#fail(answerFailure("malformed"), events);
+    if (text === null) return this.#fail(failureOf("malformed"), events);
     this.#readEvent(text, events);
   }
 
@@ -290,7 +289,7 @@ class InvokeStream implements AnswerStream {
       return this.#forward(text, name, events);
     }
     const event = parseExactJsonText(text);
-    if (!isJsonObject(event)) return this.#fail(answerFailure("malformed"), events);
+    if (!isJsonObject(event)) return this.#fail(failureOf("malformed"), events);
     const { plain, intervened } = withoutMarks(event);
     this.#intervened ||= intervened;
     this.#forwardEnding(events);

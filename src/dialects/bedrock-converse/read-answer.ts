@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type {
   Citation,
   FinishReason,
@@ -12,7 +12,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
+import { finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer, urlCitation } from "../answer-events.ts";
 import { redactedSignature } from "../anthropic-messages/reasoning.ts";
 import type { EventParser, Target, Upstream } from "../dialect.ts";
@@ -268,7 +268,7 @@ class MessageReader extends AnswerEvents {
   /** The stop reason has arrived. Counts may follow, so `conclude` reports the end. */
   stop(reason: JsonMember): void {
     this.closeBlock();
-    const unknown = answerFailure("malformed", "unknown_finish_reason");
+    const unknown = failureOf("malformed", "unknown_finish_reason");
     this.#ending = finishFailure(reason) ?? finishReason(reason) ?? unknown;
   }
 
@@ -393,7 +393,7 @@ export function frameFailure(
 ): UpstreamFailure | null {
   const kind = headers.get(":message-type");
   if (kind === "event") return null;
-  if (kind !== "exception" && kind !== "error") return answerFailure("malformed");
+  if (kind !== "exception" && kind !== "error") return failureOf("malformed");
   const type = headers.get(kind === "error" ? ":error-code" : ":exception-type");
   return refusedFrame(payload, codeOf(type));
 }

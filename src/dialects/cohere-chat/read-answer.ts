@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { TokenLogprob, TokenUsage } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import {
@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
+import { finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Upstream } from "../dialect.ts";
 import {
@@ -33,7 +33,7 @@ export const parseCohereAnswer: Upstream["parseAnswer"] = (bytes, request) => {
   const answer = parseAnswerBytes(bytes);
   const message = isJsonObject(answer) ? answer.message : null;
   if (!isJsonObject(answer)) reader.fail("malformed");
-  else if (!isJsonObject(message)) reader.fail(failureOf(answer));
+  else if (!isJsonObject(message)) reader.fail(answerError(answer));
   else {
     reader.start();
     reader.takeMessage(message, answer.logprobs);
@@ -43,10 +43,8 @@ export const parseCohereAnswer: Upstream["parseAnswer"] = (bytes, request) => {
 };
 
 /** An error object instead of an event, or in an answer with status 200. */
-function failureOf(object: JsonObject) {
-  return typeof object.message === "string"
-    ? refusedFrame(object, null)
-    : answerFailure("malformed");
+function answerError(object: JsonObject) {
+  return typeof object.message === "string" ? refusedFrame(object, null) : failureOf("malformed");
 }
 
 /**
@@ -85,7 +83,7 @@ class MessageReader extends AnswerEvents {
     if (!isJsonObject(event)) return this.fail("malformed");
     const { type } = event;
     // An error has a message and no type.
-    if (name === "error" || typeof type !== "string") return this.fail(failureOf(event));
+    if (name === "error" || typeof type !== "string") return this.fail(answerError(event));
     const { delta, logprobs } = event;
     const index = numberOrNull(event.index) ?? 0;
     const message = memberIn(delta, "message");

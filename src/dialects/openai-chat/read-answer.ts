@@ -1,5 +1,5 @@
 import type { Capability } from "../../canon/capability.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, InferenceEvent, TokenUsage } from "../../canon/generate/event.ts";
 import {
   isJsonObject,
@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
+import { finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, readTokenLogprobs } from "../answer-events.ts";
 import type { EventParser, Relay, Target } from "../dialect.ts";
 import {
@@ -137,7 +137,7 @@ export abstract class ChoiceReader extends AnswerEvents {
     if (this.over) return;
     const reason = this.#finish;
     if (reason === null || (this.#resumed && !isClosed))
-      return this.fail(isClosed && this.begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
+      return this.fail(isClosed && this.begun ? MISSING_FINISH_REASON : failureOf("truncated"));
     this.complete(reason);
   }
 
@@ -366,7 +366,7 @@ function hasForeignMember(object: JsonObject): boolean {
  * reason: its end would have to be invented.
  */
 export const MISSING_FINISH_REASON: UpstreamFailure = Object.freeze(
-  answerFailure("malformed", "missing_finish_reason"),
+  failureOf("malformed", "missing_finish_reason"),
 );
 
 /**

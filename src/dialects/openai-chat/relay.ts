@@ -1,4 +1,5 @@
 import type { ServiceError } from "../../canon/error.ts";
+import { failureOf } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import {
@@ -7,7 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import { answerFailure, finishReason } from "../answer-ends.ts";
+import { finishReason } from "../answer-ends.ts";
 import type { AnswerContext, Ending, Relay, WholeAnswer } from "../dialect.ts";
 import {
   listOf,
@@ -246,7 +247,7 @@ export class RelayedChatStream extends RelayedStream {
     // `[DONE]` before any choice.
     this.failure =
       this.#choices.size === 0
-        ? answerFailure("truncated")
+        ? failureOf("truncated")
         : closingFailure(this.#ends, this.#expectedChoices);
     if (this.failure !== null) return;
     this.finish = closingReason(this.finish, this.#ends);
@@ -374,7 +375,7 @@ function judge(answer: JsonObject, expectedChoices: number): Ending {
     (choices.length > 0 && choices.every(isAnswer)
       ? (choices.map(choiceFailure).find((one) => one !== null) ??
         closingFailure(ends, expectedChoices))
-      : answerFailure("malformed"));
+      : failureOf("malformed"));
   const finish = failure === null ? closingReason(finishReason(reasons[0]), ends) : null;
   return { failure, finish, usage: readUsage(answer), dropped: [] };
 }

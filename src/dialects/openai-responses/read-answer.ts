@@ -1,4 +1,4 @@
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type FailureKind, type UpstreamFailure } from "../../canon/failure.ts";
 import type { Citation, FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import {
   isJsonObject,
@@ -6,7 +6,6 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import { answerFailure } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, readTokenLogprobs, urlCitation } from "../answer-events.ts";
 import type { Upstream } from "../dialect.ts";
 import {
@@ -365,7 +364,7 @@ export function endingOf(status: JsonMember, response: JsonObject, summary: Outp
     case "cancelled":
       return readErrorFrame(null);
     default:
-      return answerFailure("malformed");
+      return failureOf("malformed");
   }
 }
 
@@ -388,8 +387,7 @@ export function wholeEnding(response: JsonObject, summary: OutputSummary): Endin
   const { status, output } = response;
   const ending = endingOf(status, response, summary);
   // A provider that failed before any output may omit it.
-  if (typeof ending === "string")
-    return Array.isArray(output) ? ending : answerFailure("malformed");
+  if (typeof ending === "string") return Array.isArray(output) ? ending : failureOf("malformed");
   const isFinal = status === "failed" && !REQUEST_FAILURES.has(ending.code ?? "");
   return isFinal ? { ...ending, final: true } : ending;
 }
