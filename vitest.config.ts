@@ -65,7 +65,7 @@ const modules = "**/node_modules/**";
 
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/bundle-store-thread.ts"],
+    globalSetup: ["test/support/bundle-store-thread.ts", "test/support/compiled-checks.ts"],
     reporters: ["default", "./test/support/repeated.ts"],
     sequence: { sequencer: LongestFirst },
     // Node loads the sources as it does for users, in an eighth less of a core's time.

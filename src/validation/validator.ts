@@ -41,7 +41,7 @@ export class Validator<Value> {
 const requireModule = createRequire(import.meta.url);
 
 /**
- * Checks that `npm run build` has compiled, by {@link checkName}; the sources have no such folder.
+ * Checks that `npm run build` has compiled, or a test run beside the sources, by {@link checkName}.
  */
 const COMPILED = new URL("./checks/", import.meta.url);
 
