@@ -289,7 +289,7 @@ describe("assertions about attributes that no side reads", () => {
     ],
   };
   const always = (selector: Extract<Demand, { kind: "always_routable" }>["for"]): Assertion =>
-    asserting({ kind: "always_routable", min_places: 1, for: selector, except: null });
+    asserting({ kind: "always_routable", min_endpoints: 1, for: selector, except: null });
 
   it.for([
     [
@@ -305,7 +305,7 @@ describe("assertions about attributes that no side reads", () => {
     ["a workspace", always({ workspaces: ["b-regulated"] })],
     [
       "all routes but one",
-      asserting({ kind: "always_routable", min_places: 1, for: {}, except: { routes: ["r"] } }),
+      asserting({ kind: "always_routable", min_endpoints: 1, for: {}, except: { routes: ["r"] } }),
     ],
     ["a key from outside the vocabulary", always({ environments: ["other"], routes: ["t"] })],
     ["a key's labels", always({ key_labels: { only: [] }, routes: ["t"] })],

@@ -64,7 +64,7 @@ const demand: fc.Arbitrary<Demand> = fc.oneof(
     .record({ kind: fc.constant("access_not_granted" as const), to: endpointSelectors })
     .chain(selecting),
   fc
-    .record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2) })
+    .record({ kind: fc.constant("always_routable" as const), min_endpoints: fc.constantFrom(1, 2) })
     .chain(selecting),
   fc
     .record({

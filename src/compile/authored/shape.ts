@@ -8,6 +8,7 @@ import {
   plainValue,
   removeNode,
   valuePosition,
+  writtenPath,
   type ConfigNode,
   type MapNode,
   type Path,
@@ -91,7 +92,7 @@ export function reportShapeError<Code extends string>(
     tree,
     path,
     at,
-    where: describeSafely(path),
+    where: describeSafely(writtenPath(tree, path)),
     parameters: error.params,
     schema: objectOf(error.parentSchema),
   });
@@ -102,10 +103,11 @@ export function reportShapeError<Code extends string>(
 
 const COMPLAINTS: Complaints<TextCode> = {
   additionalProperties({ schema, tree, path, where, parameters }) {
-    const name = String(parameters.additionalProperty);
+    const key = [...path, String(parameters.additionalProperty)];
+    const name = String(writtenPath(tree, key).at(-1));
     return [
       "UNKNOWN_KEY",
-      keyPosition(tree, [...path, name]),
+      keyPosition(tree, key),
       `${where} has no key ${quote(name)}`,
       suggest(name, Object.keys(objectOf(schema.properties))),
     ];

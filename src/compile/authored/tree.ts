@@ -37,6 +37,8 @@ export interface MapNode {
 export interface Member {
   readonly keyAt: Position;
   readonly node: ConfigNode;
+  /** The key as the file has it, where it is a former name. */
+  readonly written?: string;
 }
 
 /** Values of the file with their positions, before any check. */
@@ -92,6 +94,11 @@ export function valuePosition(root: ConfigNode, path: Path): Position {
  */
 export function keyPosition(root: ConfigNode, path: Path): Position {
   return follow(root, path).keyAt;
+}
+
+/** A path with the keys as the file has them. */
+export function writtenPath(root: ConfigNode, path: Path): Path {
+  return path.map((name, index) => follow(root, path.slice(0, index + 1)).written ?? name);
 }
 
 /** Takes the node at a path out of the tree, if there is one. */

@@ -86,7 +86,7 @@ function demandOf(assertion: AuthoredAssertion): Demand {
     case "access_not_granted":
       return { kind: assertion.kind, ...selection, to: assertion.to };
     case "always_routable":
-      return { kind: assertion.kind, ...selection, min_places: assertion.min_places ?? 1 };
+      return { kind: assertion.kind, ...selection, min_endpoints: assertion.min_endpoints ?? 1 };
     case "implies":
       // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits an assertion
       return { kind: assertion.kind, ...selection, if: assertion.if, then: assertion.then };
@@ -167,12 +167,41 @@ export function parseAssertions(source: Source, sides: OfSides<AssertionSide>) {
   const text = normaliseText(source.text);
   const tree = readDocument(text, findings);
   reportLiteralSecrets(text, tree, findings);
+  if (tree !== null) renameKeys(tree, findings);
   const shape = tree === null ? null : readShape(tree, findings);
   if (tree === null || shape === null) return { assertions: null, diagnostics: findings.list() };
   const { authored, wrong } = shape;
   checkAssertions(authored, wrong, sides, findings.on(tree));
   const assertions = findings.failed ? null : normaliseAssertions(authored, source.path, tree);
   return { assertions, diagnostics: findings.list() };
+}
+
+/** Keys that files may still have, and today's. */
+export const FORMER_KEYS = {
+  every_place: "every_endpoint",
+  min_places: "min_endpoints",
+  some_place: "some_endpoint",
+} as const;
+
+/** Gives the former keys of a tree their names of today, in place. */
+function renameKeys(node: ConfigNode, findings: FindingsOf<AssertionCode>) {
+  if (node.kind === "scalar") return;
+  if (node.kind === "list") {
+    for (const item of node.items) renameKeys(item, findings);
+    return;
+  }
+  const { members } = node;
+  for (const member of members.values()) renameKeys(member.node, findings);
+  for (const [written, name] of Object.entries(FORMER_KEYS)) {
+    const member = members.get(written);
+    if (member === undefined) continue;
+    members.delete(written);
+    if (!members.has(name)) members.set(name, { ...member, written });
+    else {
+      const message = `\`${written}\` is the former name of \`${name}\`, which this mapping has too`;
+      findings.add("YAML_DUPLICATE_KEY", member.keyAt, message);
+    }
+  }
 }
 
 /**
@@ -272,13 +301,13 @@ function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck,
     const { if: condition, then: demand } = assertion;
     names.row(condition.reaches, [...path, "if", "reaches"]);
     names.denial(condition.denied_by, [...path, "if", "denied_by"]);
-    for (const member of ["every_place", "some_place", "primary"] as const) {
+    for (const member of ["every_endpoint", "some_endpoint", "primary"] as const) {
       names.row(demand[member], [...path, "then", member]);
     }
     names.denial(demand.denied_by, [...path, "then", "denied_by"]);
     if (isContradiction(condition, condition.reaches !== undefined))
       contradict(report, [...path, "if"]);
-    if (isContradiction(demand, (demand.some_place ?? demand.primary) !== undefined))
+    if (isContradiction(demand, (demand.some_endpoint ?? demand.primary) !== undefined))
       contradict(report, [...path, "then"]);
   }
 }

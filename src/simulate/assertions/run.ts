@@ -189,7 +189,7 @@ export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Jud
       };
     }
     case "always_routable":
-      return (pair) => alwaysRoutable(pair.head, demand.min_places);
+      return (pair) => alwaysRoutable(pair.head, demand.min_endpoints);
     case "implies": {
       const applies = conditionTest(demand.if, head);
       const demanded = demandTest(demand.then, head);
@@ -256,8 +256,8 @@ function demandTest(
   const test = (selector: EndpointSelector | undefined) =>
     selector === undefined ? null : endpointTest(selector, head);
   const [every, some, primary] = [
-    test(demand.every_place),
-    test(demand.some_place),
+    test(demand.every_endpoint),
+    test(demand.some_endpoint),
     test(demand.primary),
   ];
   return (outcome) => {
@@ -265,9 +265,9 @@ function demandTest(
     if (wrong !== null) return wrong;
     const other = every === null ? undefined : outcome.plan.find((endpoint) => !every(endpoint));
     if (other !== undefined)
-      return `the plan contains ${formatEndpoint(other)}, which \`every_place\` does not select`;
+      return `the plan contains ${formatEndpoint(other)}, which \`every_endpoint\` does not select`;
     if (some !== null && !outcome.plan.some(some))
-      return "no endpoint of the plan is one that `some_place` selects";
+      return "no endpoint of the plan is one that `some_endpoint` selects";
     const [first] = outcome.plan;
     if (primary !== null && (first === undefined || !primary(first)))
       return `${first === undefined ? "no endpoint" : formatEndpoint(first)} comes first, which \`primary\` does not select`;

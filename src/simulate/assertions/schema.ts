@@ -168,7 +168,7 @@ const caseRequest = object(
 export const SELECTOR_DEFINITIONS = {
   name: nameSchema,
   request_selector: requestSelector,
-  place_selector: endpointSelector,
+  endpoint_selector: endpointSelector,
   denial_selector: denialSelector,
   case_request: caseRequest,
 } as const;
@@ -262,17 +262,17 @@ const KINDS = {
   no_new_access: kind(
     "no_new_access",
     "Requests reach no provider in a region in head that they do not reach there in base.",
-    { ...selection, to: ref("place_selector", "Endpoints that are selected. All unless set.") },
+    { ...selection, to: ref("endpoint_selector", "Endpoints that are selected. All unless set.") },
   ),
   access_not_granted: kind(
     "access_not_granted",
     "No plan of these requests contains such an endpoint in head.",
-    { ...selection, to: ref("place_selector", "Endpoints that must not be reached.") },
+    { ...selection, to: ref("endpoint_selector", "Endpoints that must not be reached.") },
     ["to"],
   ),
   always_routable: kind("always_routable", "These requests are routed in head.", {
     ...selection,
-    min_places: {
+    min_endpoints: {
       type: "integer",
       minimum: 1,
       maximum: 100,
@@ -288,19 +288,19 @@ const KINDS = {
       if: given(
         object("The condition that selects decisions.", {
           outcome,
-          reaches: ref("place_selector", "Some endpoint of the plan is one of these."),
+          reaches: ref("endpoint_selector", "Some endpoint of the plan is one of these."),
           denied_by: ref("denial_selector", "The request is denied by this."),
         }),
       ),
       // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits a schema
       then: given(
         object(
-          "The condition that they must meet. A denial meets every `every_place`, and no `some_place`.",
+          "The condition that they must meet. A denial meets every `every_endpoint`, and no `some_endpoint`.",
           {
             outcome,
-            every_place: ref("place_selector", "Every endpoint of the plan is one of these."),
-            some_place: ref("place_selector", "Some endpoint of the plan is one of these."),
-            primary: ref("place_selector", "The first endpoint of the plan is one of these."),
+            every_endpoint: ref("endpoint_selector", "Every endpoint of the plan is one of these."),
+            some_endpoint: ref("endpoint_selector", "Some endpoint of the plan is one of these."),
+            primary: ref("endpoint_selector", "The first endpoint of the plan is one of these."),
             denied_by: ref("denial_selector", "The request is denied by this."),
           },
         ),
@@ -409,8 +409,8 @@ export type CaseExpectation = AuthoredCase["expect"];
 /** `if` of an implication; all given members must match. */
 export type DecisionCondition = OfKind<"implies">["if"];
 /**
- * `then` of an implication. A denial has no endpoints: it meets every `every_place` and no
- * `some_place` or `primary`.
+ * `then` of an implication. A denial has no endpoints: it meets every `every_endpoint` and no
+ * `some_endpoint` or `primary`.
  */
 export type DecisionDemand = OfKind<"implies">["then"];
 type Waiver = Authored<typeof waiver>;
@@ -446,7 +446,7 @@ interface ForClasses {
 export type Demand =
   | ({ readonly kind: "no_new_access"; readonly to: EndpointSelector } & ForClasses)
   | ({ readonly kind: "access_not_granted"; readonly to: EndpointSelector } & ForClasses)
-  | ({ readonly kind: "always_routable"; readonly min_places: number } & ForClasses)
+  | ({ readonly kind: "always_routable"; readonly min_endpoints: number } & ForClasses)
   | ({
       readonly kind: "implies";
       readonly if: DecisionCondition;

@@ -271,7 +271,7 @@ function selectorsOf(assertion: ClassAssertion): readonly EndpointSelector[] {
   if ("to" in assertion) return [assertion.to];
   if (assertion.kind !== "implies") return [];
   const { if: condition, then: demand } = assertion;
-  return [condition.reaches, demand.every_place, demand.some_place, demand.primary].filter(
+  return [condition.reaches, demand.every_endpoint, demand.some_endpoint, demand.primary].filter(
     (endpoint) => endpoint !== undefined,
   );
 }

@@ -44,7 +44,7 @@ function selectionMembers(was: Demand, is: Demand): Members {
 function demandMembers(was: Demand, is: Demand): Members {
   if ("to" in was && "to" in is) return [["to", !covers(is.to, was.to)]];
   if (was.kind === "always_routable" && is.kind === "always_routable") {
-    return [["min_places", is.min_places < was.min_places]];
+    return [["min_endpoints", is.min_endpoints < was.min_endpoints]];
   }
   if (was.kind === "implies" && is.kind === "implies") {
     return [
@@ -130,12 +130,12 @@ function outcomeOf({ outcome, reaches, denied_by: denied }: DecisionCondition) {
 
 /** Whether every decision that meets the narrow demand meets the wide one. */
 function coversDemand(wide: DecisionDemand, narrow: DecisionDemand): boolean {
-  const some = [narrow.some_place, narrow.primary].filter((selector) => selector !== undefined);
+  const some = [narrow.some_endpoint, narrow.primary].filter((selector) => selector !== undefined);
   const isRouted = some.length > 0 ? "route" : narrow.denied_by === undefined ? undefined : "deny";
   return (
     (wide.outcome === undefined || wide.outcome === (narrow.outcome ?? isRouted)) &&
-    isMet(wide.every_place, [narrow.every_place]) &&
-    isMet(wide.some_place, some) &&
+    isMet(wide.every_endpoint, [narrow.every_endpoint]) &&
+    isMet(wide.some_endpoint, some) &&
     isMet(wide.primary, [narrow.primary]) &&
     isMet(wide.denied_by, [narrow.denied_by])
   );

@@ -87,7 +87,7 @@ describe("distinctions that assertions require", () => {
     ["kind: access_not_granted\nto: { retention: [none] }", ["mistral-eu", "openai-eu"], []],
     ["kind: access_not_granted\nto: { trains_on_data: true }", [], []],
     [
-      "kind: implies\nif: { reaches: { models: [gpt-5] } }\nthen: { every_place: { regions: [world] }, some_place: { models: [rerank] }, primary: { endpoints: [gpt-5-us] } }",
+      "kind: implies\nif: { reaches: { models: [gpt-5] } }\nthen: { every_endpoint: { regions: [world] }, some_endpoint: { models: [rerank] }, primary: { endpoints: [gpt-5-us] } }",
       ["global", "gpt-5", "gpt-5-us", "rerank", "world"],
       [],
     ],

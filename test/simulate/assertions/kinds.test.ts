@@ -135,19 +135,19 @@ const rows: readonly Row[] = [
   },
   {
     name: "two endpoints of two",
-    lines: "kind: always_routable\nmin_places: 2",
+    lines: "kind: always_routable\nmin_endpoints: 2",
     pair: same(BOTH),
     message: null,
   },
   {
     name: "one endpoint of two",
-    lines: "kind: always_routable\nmin_places: 2",
+    lines: "kind: always_routable\nmin_endpoints: 2",
     pair: same(US),
     message: "the request can go to 1 of the 2 endpoints required",
   },
   {
     name: "two equals of which one is tried",
-    lines: "kind: always_routable\nmin_places: 2",
+    lines: "kind: always_routable\nmin_endpoints: 2",
     pair: same(routed(["gpt-5-us", "gpt-5-eu"], TABLE, 1)),
     message: "the request can go to 1 of the 2 endpoints required",
   },
@@ -155,26 +155,26 @@ const rows: readonly Row[] = [
   {
     name: "condition and demand hold",
     lines:
-      "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
+      "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_endpoint: { regions: [eu] } }",
     pair: same(BOTH),
     message: null,
   },
   {
     name: "no endpoint is wanted",
     lines:
-      "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
+      "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_endpoint: { regions: [eu] } }",
     pair: same(US),
-    message: "no endpoint of the plan is one that `some_place` selects",
+    message: "no endpoint of the plan is one that `some_endpoint` selects",
   },
   {
     name: "every endpoint, one is not",
-    lines: "kind: implies\nif: { outcome: route }\nthen: { every_place: { regions: [eu] } }",
+    lines: "kind: implies\nif: { outcome: route }\nthen: { every_endpoint: { regions: [eu] } }",
     pair: same(BOTH),
-    message: "the plan contains gpt-5-us (openai-us, us), which `every_place` does not select",
+    message: "the plan contains gpt-5-us (openai-us, us), which `every_endpoint` does not select",
   },
   {
     name: "every endpoint of a denial",
-    lines: "kind: implies\nif: { outcome: deny }\nthen: { every_place: { regions: [eu] } }",
+    lines: "kind: implies\nif: { outcome: deny }\nthen: { every_endpoint: { regions: [eu] } }",
     pair: same(NONE),
     message: null,
   },

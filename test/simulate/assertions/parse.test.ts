@@ -77,9 +77,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   ],
   [
     "a key of another kind",
-    fileWith("kind: no_new_access\nmin_places: 2"),
+    fileWith("kind: no_new_access\nmin_endpoints: 2"),
     [
-      "UNKNOWN_KEY 6:5 assertions[0] has no key `min_places` (known here: `except`, `for`, `id`, `kind`, `may_be_empty`, `title`, `to`, `view`, `waiver`)",
+      "UNKNOWN_KEY 6:5 assertions[0] has no key `min_endpoints` (known here: `except`, `for`, `id`, `kind`, `may_be_empty`, `title`, `to`, `view`, `waiver`)",
     ],
   ],
   [
@@ -181,8 +181,8 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   ],
   [
     "no endpoints at all",
-    fileWith("kind: always_routable\nmin_places: 0"),
-    ["WRONG_VALUE 6:17 assertions[0].min_places must be at least 1"],
+    fileWith("kind: always_routable\nmin_endpoints: 0"),
+    ["WRONG_VALUE 6:20 assertions[0].min_endpoints must be at least 1"],
   ],
   [
     "an unknown change",
@@ -302,13 +302,13 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown name in if and then",
     fileWith(
-      "kind: implies\nif: { reaches: { models: [gpt] } }\nthen: { every_place: { regions: [a] }, some_place: { regions: [b] }, primary: { regions: [c] } }",
+      "kind: implies\nif: { reaches: { models: [gpt] } }\nthen: { every_endpoint: { regions: [a] }, some_endpoint: { regions: [b] }, primary: { regions: [c] } }",
     ),
     [
       expect.stringMatching(/^ASSERTION_UNKNOWN_WORD 6:31 there is no model/),
-      expect.stringMatching(/7:38/),
-      expect.stringMatching(/7:68/),
-      expect.stringMatching(/7:95/),
+      expect.stringMatching(/7:41/),
+      expect.stringMatching(/7:74/),
+      expect.stringMatching(/7:101/),
     ],
   ],
   [
@@ -399,7 +399,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ["if: { outcome: route, denied_by: { policy: approvals } }\nthen: { outcome: deny }", "6:5"],
     ["if: { outcome: deny }\nthen: { outcome: deny, primary: { models: [gpt-5] } }", "7:5"],
     [
-      "if: { outcome: deny }\nthen: { denied_by: { policy: approvals }, some_place: { models: [gpt-5] } }",
+      "if: { outcome: deny }\nthen: { denied_by: { policy: approvals }, some_endpoint: { models: [gpt-5] } }",
       "7:5",
     ],
     ["if: { outcome: deny }\nthen: { denied_by: { policy: approvals }, outcome: route }", "7:5"],

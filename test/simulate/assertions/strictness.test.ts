@@ -20,7 +20,7 @@ function loosened(was: string, is: string): readonly string[] {
 }
 
 const IMPLIES =
-  "kind: implies\nif: { outcome: route }\nthen: { every_place: { retention: [none] } }";
+  "kind: implies\nif: { outcome: route }\nthen: { every_endpoint: { retention: [none] } }";
 const NOT_GRANTED = "kind: access_not_granted\nto: { regions: [us] }";
 const CASES = (expected: string, more = ""): string => `kind: cases
 cases:
@@ -79,9 +79,9 @@ describe("a changed assertion accepts more", () => {
     ],
     [
       "with fewer endpoints that must be left",
-      "kind: always_routable\nmin_places: 2",
+      "kind: always_routable\nmin_endpoints: 2",
       "kind: always_routable",
-      ["min_places"],
+      ["min_endpoints"],
     ],
     [
       "with a change that is ignored",
@@ -151,12 +151,12 @@ describe("a changed assertion accepts no more", () => {
     [
       "with another demand besides",
       IMPLIES,
-      IMPLIES.replace("{ every_place", "{ outcome: route, every_place"),
+      IMPLIES.replace("{ every_endpoint", "{ outcome: route, every_endpoint"),
     ],
     [
       "with the first endpoint instead of some endpoint",
-      IMPLIES.replace("every_place", "some_place"),
-      IMPLIES.replace("every_place", "primary"),
+      IMPLIES.replace("every_endpoint", "some_endpoint"),
+      IMPLIES.replace("every_endpoint", "primary"),
     ],
     [
       "with another case",
@@ -227,7 +227,7 @@ const demands: fc.Arbitrary<ClassDemand> = fc.oneof(
   fc.record({ kind: fc.constant("access_not_granted" as const), to: endpoints, ...selection }),
   fc.record({
     kind: fc.constant("always_routable" as const),
-    min_places: fc.constantFrom(1, 2),
+    min_endpoints: fc.constantFrom(1, 2),
     ...selection,
   }),
   fc.record({
@@ -237,8 +237,8 @@ const demands: fc.Arbitrary<ClassDemand> = fc.oneof(
     then: fc.record(
       {
         outcome,
-        every_place: endpoints,
-        some_place: endpoints,
+        every_endpoint: endpoints,
+        some_endpoint: endpoints,
         primary: endpoints,
         denied_by: denials,
       },

@@ -240,7 +240,7 @@ describe("a policy with two contents under one name", () => {
 it("an assertion that only the promoted content violates fails where promotion is looked at", async () => {
   const asserting = (view: Assertion["view"]): Assertion => ({
     kind: "always_routable",
-    min_places: 1,
+    min_endpoints: 1,
     for: {
       hours: ["morning"],
       needs: { only: [] },

@@ -141,7 +141,7 @@ describe("assertions that fail", () => {
     except: null,
     if: { outcome: "route" },
     // oxlint-disable-next-line unicorn/no-thenable -- the assertion's own member
-    then: { every_place: { providers: ["p"] } },
+    then: { every_endpoint: { providers: ["p"] } },
   } as const;
   const failing = async (base: Awaited<ReturnType<typeof sideOf>>) => {
     const report = await simulate(base, await sideOf(wide), {

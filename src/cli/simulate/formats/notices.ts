@@ -34,7 +34,7 @@ export type NoticeRule =
   | "coverage_failed"
   | "dead_configuration"
   | "changed_entry"
-  | "latent_change"
+  | "future_row_change"
   | ChangeKind;
 
 /** One finding of a report, for formats that show it beside the files. */
@@ -168,7 +168,7 @@ function causeNotice(cause: CauseReport, model: ReportModel, rows: readonly Scre
   const facts = rows.filter(({ tag }) => tag !== "CHANGE");
   const isWeaker = facts.some(({ tag }) => tag === "LATENT");
   return notice({
-    rule: kind ?? (isWeaker ? "latent_change" : "changed_entry"),
+    rule: kind ?? (isWeaker ? "future_row_change" : "changed_entry"),
     level: kind === null ? (isWeaker ? "warning" : "notice") : changeWording(kind).level,
     location: cause.entries[0]?.location ?? null,
     title: kind === null ? (isWeaker ? "latent change" : "changed") : titleOf([...new Set(kinds)]),

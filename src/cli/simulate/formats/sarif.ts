@@ -53,7 +53,7 @@ const RULES: readonly SarifRule[] = [
     "Check that the new value is intended.",
   ),
   rule(
-    "latent_change",
+    "future_row_change",
     LATENT_SENTENCE,
     "warning",
     "Check that the policy may allow it: a later row with these values will not show it as a change.",

@@ -81,7 +81,7 @@ describe("a latent change", () => {
       "::warning file=policies/data-retention.rego,line=20",
     );
     const { runs } = JSON.parse(FORMATS.sarif(REPORT, CONTEXT));
-    expect(runs[0].results).toMatchObject([{ ruleId: "latent_change", level: "warning" }]);
+    expect(runs[0].results).toMatchObject([{ ruleId: "future_row_change", level: "warning" }]);
   });
 
   test("has a note where not every combination was tried", () => {
