@@ -281,7 +281,7 @@ function verdictReaders(
   const textOf = candidateTexts(table);
   return contents.flatMap((content, index): readonly VerdictReader[] => {
     const { rules } = content;
-    if (rules === null) return [];
+    if (rules === null || content.isKept) return [];
     const { operations, obligations, constraints } = content.contract;
     const reads = (path: string) => readsPath(rules, path);
     const readsNeeds = reads("input.request.needs");
@@ -393,17 +393,12 @@ function differing(
 }
 
 /** Whether a report would list a part of a content as unused. */
-function isMissing({ contract, rules, isKept }: SideContent, usage: UsageTally): boolean {
-  if (rules === null || isKept) return false;
+function isMissing({ contract }: SideContent, usage: UsageTally): boolean {
   return (
     !usage.effective.has(contract.id) ||
     contract.constraints.some(({ name, reasons }) => {
       const id = `${contract.id}/${name}`;
-      return (
-        !usage.passed.has(id) ||
-        !usage.failed.has(id) ||
-        reasons.some((one) => !usage.reasons.has(`${id}/${one}`))
-      );
+      return !usage.passed.has(id) || reasons.some((one) => !usage.reasons.has(`${id}/${one}`));
     })
   );
 }
