@@ -3,7 +3,7 @@ import type { Source } from "../../../src/canon/diagnostic.ts";
 import type { ProviderPreferences } from "../../../src/canon/request.ts";
 import type { EndpointRow, RoutingTable } from "../../../src/canon/table.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
-import { PLAIN_SAMPLE } from "../../../src/simulate/sample-request.ts";
+import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { sideDecider } from "../../../src/simulate/decide-sample.ts";
 import { compiledSides } from "../../../src/simulate/side-contents.ts";
 import { sideViews } from "../../../src/simulate/views.ts";
@@ -17,6 +17,7 @@ interface Hidden {
   readonly base: readonly [RoutingTable, readonly Source[]];
   readonly head: readonly [RoutingTable, readonly Source[]];
   readonly preferences: ProviderPreferences;
+  readonly time?: SampleRequest["time"];
   readonly kind: ChangeKind;
   /** A data path that head has and base has not. */
   readonly path?: string;
@@ -30,6 +31,20 @@ const every = (id: string, condition: string): Source =>
     { is_so: "{effect: require_all, reasons: [NOT_SO]}" },
     `pass.is_so contains c.id if {\n\tsome c in input.candidates\n\t${condition}\n}`,
   );
+
+/** Rejects every candidate, for the reason of the first one. */
+const reasoned = (ofSecond: string): Source =>
+  policySource(
+    "reasons",
+    { never: "{effect: filter, reasons: [ONE, TWO]}" },
+    `pass.never contains c.id if {\n\tsome c in input.candidates\n\tc.region == "nowhere"\n}
+
+reason.never["a"] := "ONE"
+
+reason.never["b"] := "TWO" if ${ofSecond}`,
+  );
+
+const near = policySource("near", {}, "", null, { near: "{kind: prefer_region, value: eu}" });
 
 const priced = (id: string, output: number, more: Partial<EndpointRow> = {}): EndpointRow =>
   endpoint(id, { price: { input: 1, output, request: 0 }, ...more });
@@ -103,6 +118,17 @@ const HIDDEN: readonly Hidden[] = [
     kind: "newly_allowed",
   },
   {
+    title: "a reason of the second candidate, at night, for callers who put it first",
+    base: [table(), [reasoned("count(input.candidates) == 0"), near]],
+    head: [
+      table(),
+      [reasoned('{\n\tcount(input.candidates) == 2\n\tinput.time.hour == "night"\n}'), near],
+    ],
+    preferences: { order: ["q"] },
+    time: { day: "weekday", hour: "night" },
+    kind: "reason_changed",
+  },
+  {
     title: "a rule of residency that looks at the first candidate alone",
     base: [labelled, [every("stays", 'c.region == "eu-west"')]],
     head: [labelled, [gate("stays", 'pass.is_so if input.candidates[0].region == "eu-west"')]],
@@ -126,10 +152,7 @@ const HIDDEN: readonly Hidden[] = [
   },
   {
     title: "a preferred region that the order of the route hides",
-    base: [
-      table(),
-      [policySource("near", {}, "", null, { near: "{kind: prefer_region, value: eu}" })],
-    ],
+    base: [table(), [near]],
     head: [
       table(),
       [policySource("near", {}, "", null, { near: "{kind: max_output_tokens, value: 9}" })],
@@ -140,13 +163,14 @@ const HIDDEN: readonly Hidden[] = [
 ];
 
 describe("a change that affects only callers with preferences is reported", () => {
-  it.for(HIDDEN)("$title", async ({ base, head, preferences, kind: expected, path }) => {
+  it.for(HIDDEN)("$title", async ({ base, head, preferences, time, kind: expected, path }) => {
     const [before, after] = [await sideOf(...base), await sideOf(...head)];
     const { fresh } = { fresh: true };
     const sides = compiledSides(before, after, fresh);
     const key = { environment: "production", workload: "", labels: [] };
     const sample = {
       ...PLAIN_SAMPLE,
+      ...(time && { time }),
       workspace: "w",
       model: "r",
       features: ["native_chat" as const],
