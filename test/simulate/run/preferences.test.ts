@@ -301,3 +301,36 @@ it("a caller's own order without fallbacks reaches nothing new where base serves
   });
   expect(report.assertions?.results).toMatchObject([{ status: "PASS", violations: 0 }]);
 });
+
+it.for([
+  [1, null, "PASS"],
+  [2, null, "FAIL"],
+  [2, { allow_fallbacks: false }, "PASS"],
+] as const)(
+  "of two endpoints that share load, a caller without fallbacks reaches one: %s, except %j: %s",
+  async ([least, except, status]) => {
+    const tier = { endpoints: ["a", "b"], balance: "order", weights: [1, 1] } as const;
+    const shared = await sideOf(table({ routes: [route("r", "a", ["b"], { tiers: [tier] })] }));
+    const assertions = withAssertions([
+      {
+        kind: "always_routable",
+        id: "two",
+        title: "",
+        for: {
+          operations: ["chat.completions"],
+          needs: { only: [] },
+          features: { only: ["native_chat"] },
+          signature_families: { only: [] },
+        },
+        except,
+        min_endpoints: least,
+        view: "both",
+        waiver: null,
+        may_be_empty: false,
+        location: { file: "policies/assertions.yaml", line: 1, column: 1 },
+      },
+    ]);
+    const report = await simulate(shared, shared, { assertions });
+    expect(report.assertions?.results).toMatchObject([{ status }]);
+  },
+);
