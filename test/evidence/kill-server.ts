@@ -18,7 +18,7 @@ import { createApp } from "../../src/http/server.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
-import { BorrowedThread, LentThread } from "../../src/store/sqlite/shared/shared-thread.ts";
+import { BorrowedThread, lentThread } from "../../src/store/sqlite/shared/shared-thread.ts";
 import type { Door } from "../../src/store/sqlite/shared/frames.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runtimeOver } from "../support/runtime.ts";
@@ -42,7 +42,7 @@ async function openStore(): Promise<Store> {
     return openSqliteStore({ path: database, evidence, startThread });
   }
   if (role === "") return openSqliteStore({ path: database, evidence });
-  const lent = new LentThread(() => {});
+  const lent = lentThread(() => {});
   const store = await openSqliteStore({ path: database, evidence, startThread: lent.startThread });
   for (const worker of workers) {
     worker.send(lent.door ?? {});

@@ -5,7 +5,11 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { FromWorker, ToWorker } from "../../src/store/sqlite/store-engine.ts";
-import { BorrowedThread, LentThread } from "../../src/store/sqlite/shared/shared-thread.ts";
+import {
+  BorrowedThread,
+  lentThread,
+  type LentThread,
+} from "../../src/store/sqlite/shared/shared-thread.ts";
 import type { Door } from "../../src/store/sqlite/shared/frames.ts";
 import { newDoor } from "../../src/store/sqlite/shared/shared-thread.ts";
 import { encodeMessage, messageReader } from "../../src/store/sqlite/shared/frames.ts";
@@ -32,7 +36,7 @@ async function lending(): Promise<Lending> {
   const path = join(temporaryFolder(), "signalbox.db");
   const said: string[] = [];
   const threads: Worker[] = [];
-  const lent = new LentThread((line) => said.push(line));
+  const lent = lentThread((line) => said.push(line));
   const own = await openSqliteStore({
     path,
     startThread: (start) => {
@@ -96,7 +100,7 @@ async function outcomes(store: Store): Promise<Readonly<Record<string, string | 
 describe.runIf(fewOrMany(false, true))("over a worker's connection", () => {
   describeStore("SQLite", async () => {
     const path = join(temporaryFolder(), "signalbox.db");
-    const lent = new LentThread(() => {});
+    const lent = lentThread(() => {});
     const own = await openSqliteStore({ path, startThread: lent.startThread });
     const store = await openSqliteStore({
       path,

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 import {
-  WorkerLink,
+  openWorkerLink,
   startThread,
   type WorkerLinkOptions,
 } from "../../src/store/sqlite/worker-link.ts";
@@ -17,7 +17,7 @@ const WORKER = new URL("../../src/store/sqlite/worker.ts", import.meta.url);
 
 async function openLink(path: string, options: Partial<WorkerLinkOptions> = {}) {
   const threads: Worker[] = [];
-  const link = await WorkerLink.open({
+  const link = await openWorkerLink({
     start: { path, busyTimeout: 500 },
     restart: true,
     onKeysChanged: () => undefined,

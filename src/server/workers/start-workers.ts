@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import { type ConfigurationFiles, loadConfiguration } from "../../compile/load.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
-import { LentThread } from "../../store/sqlite/shared/shared-thread.ts";
+import { lentThread, type LentThread } from "../../store/sqlite/shared/shared-thread.ts";
 import {
   type Family,
   formatExposition,
@@ -35,7 +35,7 @@ export async function startWorkers(
   const { database, log } = options;
   const sharing = { ...options, ...(log !== undefined && { log: { ...log, shared: true } }) };
   // PostgreSQL itself orders its writers, as it does for replicas.
-  const thread = isPostgresUrl(database) ? null : new LentThread(say);
+  const thread = isPostgresUrl(database) ? null : lentThread(say);
   let read: ConfigurationFiles | null = null;
   let good: ConfigurationFiles | null = null;
   const pool = createWorkerPool({

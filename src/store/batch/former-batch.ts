@@ -1,5 +1,6 @@
 import type { ChainKind } from "../../evidence/chain.ts";
 import { formatRow } from "../../evidence/export-line.ts";
+import { readNumber, readText, readTexts, type Row } from "../rows.ts";
 import { type StoredBatch, compressedRecords } from "./batch-lines.ts";
 
 /**
@@ -29,6 +30,12 @@ interface FormerRow {
   readonly workspace: string;
   readonly hash: string;
   readonly record: string;
+}
+
+export function readFormer(row: Row, frames: Uint8Array<ArrayBuffer>): FormerBatch {
+  const [first, last] = [readNumber(row, "first"), readNumber(row, "last")];
+  const [hash, workspaces] = [readText(row, "hash"), readTexts(row, "workspaces")];
+  return { first, last, hash, workspaces, frames };
 }
 
 /** The records of a batch, up to the first that somebody damaged. */

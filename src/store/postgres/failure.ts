@@ -19,10 +19,16 @@ export class StatementFailure extends StoreUnavailableError {
 /** The code that {@link StatementFailure} has when this process stopped waiting. */
 export const NO_ANSWER = "NO_ANSWER";
 
-export const UNIQUE_VIOLATION = "23505";
+const UNIQUE_VIOLATION = "23505";
 
-/** Ended by the server in favour of another transaction; the same statement may pass now. */
-export const TRY_AGAIN: readonly string[] = ["40001", "40P01"];
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof StatementFailure && error.code === UNIQUE_VIOLATION;
+}
+
+/** Ended by the server in favour of another transaction: the same statement may pass now. */
+export function mayTryAgain(error: unknown): boolean {
+  return error instanceof StatementFailure && ["40001", "40P01"].includes(error.code ?? "");
+}
 
 const SENTENCES: ReadonlyMap<string, string> = new Map(
   Object.entries({

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
-import { NO_ANSWER, StatementFailure, UNIQUE_VIOLATION } from "./failure.ts";
-import { type Parameter, Pool, type PoolBounds, type Query, type Row, textArray } from "./pool.ts";
+import { isUniqueViolation, NO_ANSWER, StatementFailure } from "./failure.ts";
+import { type Parameter, Pool, type PoolBounds, type Query, textArray } from "./pool.ts";
 import type { PostgresSettings } from "./settings.ts";
 import {
   missingSteps,
@@ -12,8 +12,8 @@ import {
 } from "../schema-version.ts";
 import { BASELINE, COUNT_WEEKS, NAME_KEYS } from "./schema.ts";
 import { GENESIS } from "../../evidence/chain.ts";
-import { convertedBatch, withHashes } from "../batch/former-batch.ts";
-import { readBytes, readNumber, readText, readTexts } from "../rows.ts";
+import { convertedBatch, readFormer, withHashes } from "../batch/former-batch.ts";
+import { readBytes, readText, type Row } from "../rows.ts";
 import { EVIDENCE } from "./evidence/schema.ts";
 
 /** Milliseconds. */
@@ -315,10 +315,9 @@ async function refuseOtherEncoding(query: Query) {
 
 /** A table or function of the same name exists that our migrations did not create. */
 function isForeign(error: unknown) {
-  return (
-    error instanceof StatementFailure &&
-    ["42P07", "42723", UNIQUE_VIOLATION].includes(error.code ?? "")
-  );
+  const codes = ["42P07", "42723"];
+  const isTaken = error instanceof StatementFailure && codes.includes(error.code ?? "");
+  return isTaken || isUniqueViolation(error);
 }
 
 const foreign = () =>
@@ -366,15 +365,9 @@ async function convertEvidence(query: Query) {
   for (let end = 0; ;) {
     const rows = await query(PAGE, [end]);
     for (const row of rows) {
-      const [first, last, hash] = [
-        readNumber(row, "first"),
-        readNumber(row, "last"),
-        readText(row, "hash"),
-      ];
       const frames = withHashes(readBytes(row, "records"), readBytes(row, "hashes"));
-      const columns = { first, last, hash, workspaces: readTexts(row, "workspaces") };
-      const { lowest, highest, workspaces, records } = convertedBatch(
-        { ...columns, frames },
+      const { first, last, hash, lowest, highest, workspaces, records } = convertedBatch(
+        readFormer(row, frames),
         previous,
       );
       await query(INSERT, [last, first, hash, lowest, highest, textArray(workspaces), records]);

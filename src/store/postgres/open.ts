@@ -10,7 +10,7 @@ import {
   readLogHead,
   reapAbandoned,
 } from "./evidence/log.ts";
-import { EvidenceSealer } from "./evidence/sealer.ts";
+import { evidenceSealer } from "./evidence/sealer.ts";
 import {
   keyFeed,
   postgresKeys,
@@ -52,7 +52,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     ...options.bounds,
   });
   const feed = keyFeed(link);
-  const sealer = new EvidenceSealer(link, await readLogHead(link).catch(() => null));
+  const sealer = evidenceSealer(link, await readLogHead(link).catch(() => null));
   const lease = processLease(link);
   // A process that has written nothing changes nothing: no counts, no requests of dead processes.
   const folder = rollUpFolder(link, sealer, () => lease.id !== null);

@@ -3,9 +3,7 @@ import { connect, type Socket } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { NO_ANSWER, StatementFailure, toFailure } from "./failure.ts";
 import type { PostgresSettings } from "./settings.ts";
-
-/** A row as the driver gives it. */
-export type Row = Readonly<Record<string, unknown>>;
+import type { Row } from "../rows.ts";
 
 /** Bytes as `bytea`. */
 export type Parameter = string | number | boolean | null | Uint8Array;

@@ -9,19 +9,19 @@ import {
   KEY_COLUMNS,
   type KeyListener,
   keyReads,
-  KeyWatchers,
+  keyWatchers,
   limitReads,
 } from "../common-tables.ts";
-import { readBytes, readKeyRecord, readNumber } from "../rows.ts";
-import { StatementFailure, TRY_AGAIN, UNIQUE_VIOLATION } from "./failure.ts";
+import { readBytes, readKeyRecord, readNumber, type Row } from "../rows.ts";
+import { isUniqueViolation, mayTryAgain } from "./failure.ts";
 import { oneAtATime, type PostgresLink } from "./link.ts";
-import type { Pool, Row } from "./pool.ts";
+import type { Pool } from "./pool.ts";
 import type { LimitLease, LimitLeased, LimitStore } from "../../limits/limit-store.ts";
 import { LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { KEPT } from "../../limits/windows.ts";
 import { randomUUID } from "node:crypto";
 import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
-import { BatchCounter } from "../batch/batch-counter.ts";
+import { batchCounter } from "../batch/batch-counter.ts";
 import { readLines } from "../batch/batch-lines.ts";
 import { batchesAfter, findDecided } from "./evidence/log.ts";
 import type { EvidenceSealer } from "./evidence/sealer.ts";
@@ -92,15 +92,8 @@ async function refusingDuplicate(
   try {
     return await change;
   } catch (error) {
-    if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION)
-      throw new DuplicateKeyError(id);
-    throw error;
+    throw isUniqueViolation(error) ? new DuplicateKeyError(id) : error;
   }
-}
-
-/** A key with the number of its newest change. */
-function readKey(row: Row): { readonly record: KeyRecord; readonly version: number } {
-  return { record: readKeyRecord(row), version: readNumber(row, "version") };
 }
 
 /** How often changes are read without a notification, milliseconds; the port has a second. */
@@ -115,7 +108,7 @@ type KeyFeed = ReturnType<typeof keyFeed>;
 
 /** Key changes of all replicas: read when notified, and by a poll in case that is lost. */
 export function keyFeed(link: PostgresLink) {
-  const watchers = new KeyWatchers();
+  const watchers = keyWatchers();
   /** Newest published change by key: our own changes come twice, by statement and by reading. */
   const published = new Map<string, number>();
   let seen = 0;
@@ -128,7 +121,7 @@ export function keyFeed(link: PostgresLink) {
   function publish(rows: readonly Row[]) {
     if (timer === null) return;
     const fresh = rows
-      .map(readKey)
+      .map((row) => ({ record: readKeyRecord(row), version: readNumber(row, "version") }))
       .filter(({ record, version }) => version > (published.get(record.id) ?? 0));
     for (const { record, version } of fresh) published.set(record.id, version);
     watchers.publish(fresh.map(({ record }) => record));
@@ -261,8 +254,7 @@ async function leaseLimits(link: PostgresLink, lease: LimitLease): Promise<Limit
         slots: readPairs(row, "slots_leased").map(([held, others]) => ({ held, others })),
       };
     } catch (error) {
-      const again = error instanceof StatementFailure && TRY_AGAIN.includes(error.code ?? "");
-      if (!again || attempt === ATTEMPTS) throw error;
+      if (!mayTryAgain(error) || attempt === ATTEMPTS) throw error;
     }
   }
 }
@@ -314,7 +306,7 @@ WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
  */
 export function rollUpFolder(link: PostgresLink, sealer: EvidenceSealer, works: () => boolean) {
   const id = randomUUID();
-  const counter = new BatchCounter();
+  const counter = batchCounter();
   let step: Promise<number | null> | null = null;
   let round: Promise<void> | null = null;
   let roundsOut = 0;
@@ -414,26 +406,20 @@ ON CONFLICT (digest) DO NOTHING`;
 /** The policy log. An append is never retried here: a lost answer may have succeeded. */
 export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
   return policyLogOver(link.runCommon, {
-    append: ({ position, hash }, rows) => appendRows(link, position, hash, JSON.stringify(rows)),
+    async append({ position, hash }, rows) {
+      try {
+        const [row] = await link.query(APPEND, [position, hash, JSON.stringify(rows)]);
+        return row?.appended === true;
+      } catch (error) {
+        // The position is taken by a row that was added without the function and its lock.
+        if (isUniqueViolation(error)) return false;
+        throw error;
+      }
+    },
     async keep({ policy, digest, description, module }) {
       // A start keeps the same contents as the last one, and a module can be large.
       if ((await link.query(IS_KEPT, [digest])).length > 0) return;
       await link.query(KEEP, [digest, policy, description, module]);
     },
   });
-}
-
-async function appendRows(
-  link: PostgresLink,
-  position: number,
-  hash: string,
-  rows: string,
-): Promise<boolean> {
-  try {
-    return (await link.query(APPEND, [position, hash, rows]))[0]?.appended === true;
-  } catch (error) {
-    // The position is taken by a row that was added without the function and its lock.
-    if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION) return false;
-    throw error;
-  }
 }

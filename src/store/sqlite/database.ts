@@ -8,7 +8,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import {
   missingSteps,
@@ -21,8 +21,8 @@ import { GENESIS } from "../../evidence/chain.ts";
 import { storeConnection } from "./connection.ts";
 import { BATCHES, batchTable } from "./evidence-table.ts";
 import { decompressedRecords } from "../batch/batch-lines.ts";
-import { convertedBatch, formerRows } from "../batch/former-batch.ts";
-import { readBytes, readNumber, readText, readTexts } from "../rows.ts";
+import { convertedBatch, formerRows, readFormer } from "../batch/former-batch.ts";
+import { readBytes, readNumber } from "../rows.ts";
 
 /** In the file's header, so that SQLite files of other programs are refused. */
 const APPLICATION_ID = 0x53_42_58_31;
@@ -67,10 +67,8 @@ class OpenElsewhereError extends UnusableDatabaseError {
   }
 }
 
-function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: busyTimeout });
-  try {
-    retryWhileBusy(() => refuseForeignFile(database));
+function openUpToDate(path: string, timeout: number): DatabaseSync {
+  return openOwn(path, { timeout }, (database) => {
     database.exec(
       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF",
     );
@@ -78,6 +76,19 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
     // The busy timeout does not cover the switch to WAL, at which two starting processes meet.
     retryWhileBusy(() => database.exec("PRAGMA journal_mode = WAL"));
     retryWhileBusy(() => migrate(database));
+  });
+}
+
+/** Opens a file that is not another program's; it is closed again where `prepare` fails. */
+function openOwn(
+  path: string | URL,
+  options: DatabaseSyncOptions,
+  prepare: (database: DatabaseSync) => void,
+): DatabaseSync {
+  const database = new DatabaseSync(path, options);
+  try {
+    retryWhileBusy(() => refuseForeignFile(database));
+    prepare(database);
   } catch (error) {
     database.close();
     throw error;
@@ -93,7 +104,6 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
  */
 function convertAlone(database: DatabaseSync, path: string) {
   const present = retryWhileBusy(() => readVersion(database));
-  refuseOtherVersion(present);
   if (present === 0 || present === newestVersion(VERSIONS)) return;
   try {
     // From here on, and until the mode is normal again, no other process can open it.
@@ -128,23 +138,16 @@ export function openToRead(path: string, busyTimeout: number): DatabaseSync {
   }
 }
 
-function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly: true });
-  try {
+function openChecked(path: string | URL, timeout: number): DatabaseSync {
+  return openOwn(path, { timeout, readOnly: true }, (database) => {
     database.exec("PRAGMA trusted_schema = OFF");
-    retryWhileBusy(() => refuseForeignFile(database));
     const present = readVersion(database);
-    refuseOtherVersion(present);
     if (present !== newestVersion(VERSIONS)) {
       throw new UnusableDatabaseError(
         `this database has schema version ${present}, and this program reads version ${newestVersion(VERSIONS)} only; read it with the program that wrote it, or let "signalbox serve" bring it up to date`,
       );
     }
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-  return database;
+  });
 }
 
 /** Sets the mode of the main file first: SQLite gives the WAL and its index the same. */
@@ -163,12 +166,7 @@ function prepareFile(path: string, busyTimeout: number) {
     );
   if ((found.mode & 0o777) === 0o600) return;
   // Before its mode is changed: a mistyped path may lead to anybody's file.
-  const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly: true });
-  try {
-    retryWhileBusy(() => refuseForeignFile(database));
-  } finally {
-    database.close();
-  }
+  openOwn(path, { timeout: busyTimeout, readOnly: true }, () => {}).close();
   chmodSync(path, 0o600);
 }
 
@@ -190,8 +188,7 @@ function migrate(database: DatabaseSync) {
     database.exec(
       "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
     );
-    const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
-    refuseOtherVersion(present);
+    const present = readVersion(database);
     const applied = database.prepare(
       "INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)",
     );
@@ -213,21 +210,14 @@ function readInteger(database: DatabaseSync, sql: string): number {
   return value;
 }
 
-/** 0 for a file without our tables. */
+/** 0 without our tables. @throws {UnusableDatabaseError} for a version without steps to ours */
 function readVersion(database: DatabaseSync): number {
-  const tables = readInteger(
-    database,
-    "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'",
-  );
-  return tables === 0
-    ? 0
-    : readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
-}
-
-/** @throws {UnusableDatabaseError} for a version from which no steps lead to ours */
-function refuseOtherVersion(present: number) {
+  const tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'";
+  if (readInteger(database, tables) === 0) return 0;
+  const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
   const fault = schemaVersionFault(present, VERSIONS);
   if (fault !== null) throw new UnusableDatabaseError(fault);
+  return present;
 }
 
 function retryWhileBusy<Result>(action: () => Result): Result {
@@ -477,18 +467,12 @@ function convertBatches(database: DatabaseSync) {
   );
   let { hash: previous } = batches.head();
   for (const row of database.prepare("SELECT * FROM former_batches ORDER BY last").iterate()) {
-    const [first, last, hash] = [
-      readNumber(row, "first"),
-      readNumber(row, "last"),
-      readText(row, "hash"),
-    ];
-    const frames = decompressedRecords(readBytes(row, "records"));
-    const former = { first, last, hash, workspaces: readTexts(row, "workspaces"), frames };
+    const former = readFormer(row, decompressedRecords(readBytes(row, "records")));
     batches.insert(convertedBatch(former, previous));
-    previous = hash;
+    previous = former.hash;
     // Running requests were written at the checkpoint.
-    if (last <= checkpoint) continue;
-    let position = first;
+    if (former.last <= checkpoint) continue;
+    let position = former.first;
     for (const { kind, requestId, workspace } of formerRows(former)) {
       if (kind === "outcome") end.run(requestId);
       else begin.run(position, requestId, readNumber(row, "process"), workspace);

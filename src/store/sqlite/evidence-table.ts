@@ -69,7 +69,7 @@ const OF_WORKSPACE = "(? IS NULL OR EXISTS (SELECT 1 FROM json_each(workspaces) 
 /** Stored bytes of records read at a time: writing waits for a few milliseconds at most. */
 const PAGE = 64 * 1024;
 
-const BATCH_SQL = {
+export const BATCH_SQL = {
   newest: "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1",
   start: "SELECT position, hash FROM evidence_start",
   insert: "INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?)",

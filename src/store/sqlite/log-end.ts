@@ -5,6 +5,7 @@ import type { ChainLink } from "../../evidence/chain.ts";
 import type { EvidenceFaultCause } from "../../evidence/evidence-store.ts";
 import { readLink, readNumber, readText } from "../rows.ts";
 import { UnusableDatabaseError } from "./database.ts";
+import { BATCH_SQL } from "./evidence-table.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
 /** Digits of the position: notes have one length, so that a newer one covers the older. */
@@ -82,8 +83,6 @@ export function refuseMissingEnd(database: DatabaseSync, path: string): void {
 
 const COVERING =
   "SELECT first, last, hash FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1";
-const NEWEST = "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1";
-const START = "SELECT position, hash FROM evidence_start";
 
 /** A single failed reading may be another process that opens the file at the same moment. */
 const FAILURES = 2;
@@ -118,7 +117,9 @@ function readEnd(
   database: DatabaseSync,
   expected: ChainLink,
 ): { readonly head: ChainLink; readonly judged: ChainLink | EvidenceFaultCause } {
-  const head = readLink(database.prepare(NEWEST).get() ?? database.prepare(START).get());
+  const head = readLink(
+    database.prepare(BATCH_SQL.newest).get() ?? database.prepare(BATCH_SQL.start).get(),
+  );
   return { head, judged: judge(expected, rowAt(database, expected.position), head) };
 }
 

@@ -4,7 +4,7 @@ import { policyLogOver } from "../policy-log.ts";
 import {
   issuersOver,
   keyReads,
-  KeyWatchers,
+  keyWatchers,
   limitReads,
   sessionsOver,
   summaryOver,
@@ -12,7 +12,7 @@ import {
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, evidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import type { WorkerStart } from "./store-engine.ts";
-import { WorkerLink, type StoreThread } from "./worker-link.ts";
+import { openWorkerLink, type StoreThread } from "./worker-link.ts";
 
 interface SqliteStoreOptions {
   /** Made where missing, with its folder; `:memory:` for one that ends with the store. */
@@ -30,8 +30,8 @@ interface SqliteStoreOptions {
 
 /** @throws {StoreUnavailableError} when it cannot be opened; the message names the fix */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const watchers = new KeyWatchers();
-  const link = await WorkerLink.open({
+  const watchers = keyWatchers();
+  const link = await openWorkerLink({
     start: {
       path: options.path,
       busyTimeout: options.busyTimeout ?? 500,

@@ -15,7 +15,7 @@ import {
 import { LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { KEPT } from "../../limits/windows.ts";
 import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
-import { BatchCounter, type CountedRecord } from "../batch/batch-counter.ts";
+import { batchCounter, type CountedRecord } from "../batch/batch-counter.ts";
 import { type NewRecord, readLines } from "../batch/batch-lines.ts";
 import type { BatchTable } from "./evidence-table.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
@@ -220,7 +220,7 @@ export type RollUpTable = ReturnType<typeof rollUpTable>;
 
 /** Hourly counts: cells up to the checkpoint, and in memory what is to be added to them. */
 export function rollUpTable(connection: Connection, log: BatchTable) {
-  let counter = new BatchCounter();
+  let counter = batchCounter();
   let increments = new Increments();
   /** Position of the checkpoint that the increments follow; `null` where nothing is counted. */
   let base: number | null = null;
@@ -313,7 +313,7 @@ export function rollUpTable(connection: Connection, log: BatchTable) {
   }
 
   function reset() {
-    counter = new BatchCounter();
+    counter = batchCounter();
     increments = new Increments();
     base = null;
   }

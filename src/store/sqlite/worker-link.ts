@@ -73,56 +73,22 @@ type Remote<Part, Name extends keyof Part> = {
     : never;
 };
 
-/** Requests to the worker thread and their replies. */
-export class WorkerLink {
-  readonly #options: WorkerLinkOptions;
-  readonly #waiting = new Map<number, PromiseWithResolvers<StoreReply>>();
-  #worker: StoreThread | null = null;
-  #restarting: ReturnType<typeof setTimeout> | null = null;
-  #lastId = 0;
-  #closed = false;
-  #fault: EvidenceFault | null = null;
+/**
+ * Requests to the worker thread and their replies.
+ *
+ * @throws {StoreUnavailableError} when it cannot be opened; the message names the fix
+ */
+export async function openWorkerLink(options: WorkerLinkOptions) {
+  const pending = new Map<number, PromiseWithResolvers<StoreReply>>();
+  let thread: StoreThread | null = null;
+  let restarting: ReturnType<typeof setTimeout> | undefined;
+  let lastId = 0;
+  let closed = false;
+  let fault: EvidenceFault | null = null;
 
-  private constructor(options: WorkerLinkOptions) {
-    this.#options = options;
-  }
-
-  /** @throws {StoreUnavailableError} when it cannot be opened; the message names the fix */
-  static async open(options: WorkerLinkOptions): Promise<WorkerLink> {
-    const link = new WorkerLink(options);
-    await link.#start();
-    return link;
-  }
-
-  /**
-   * Methods of the engine's part, which run in the worker. They reject with what they throw there
-   * ({@link DuplicateKeyError}, {@link KeyNotActiveError}, {@link KeyRotatedError}), and with
-   * {@link StoreUnavailableError} when the store is closed, restarting, or could not do it.
-   *
-   * @example await link.remote("keys", "revoke").revoke(id, Date.now())
-   */
-  remote<Part extends keyof StoreParts, Name extends keyof StoreParts[Part] & string>(
-    part: Part,
-    ...names: readonly Name[]
-  ): Remote<StoreParts[Part], Name> {
-    const methods = names.map((name) => [
-      name,
-      (...parameters: readonly unknown[]) => this.#call(`${part}.${name}`, parameters),
-    ]);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a method for each name
-    return Object.fromEntries(methods) as Remote<StoreParts[Part], Name>;
-  }
-
-  /** Runs a statement in the worker; rejects likewise. */
-  readonly runCommon: RunCommon = async (name, parameters = []) => {
-    const rows = await this.#call(name, parameters);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a statement
-    return rows as readonly Row[];
-  };
-
-  async #call(operation: string, parameters: readonly unknown[]): Promise<unknown> {
+  async function call(operation: string, parameters: readonly unknown[]): Promise<unknown> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the worker has the same build
-    const reply = await this.#send({ operation, parameters } as StoreRequest);
+    const reply = await send({ operation, parameters } as StoreRequest);
     switch (reply.kind) {
       case "done":
         return reply.value;
@@ -136,48 +102,26 @@ export class WorkerLink {
     }
   }
 
-  /** The fault of the open database, or `null`. */
-  get fault(): EvidenceFault | null {
-    return this.#fault;
-  }
-
-  /** Ends the thread after the calls so far. Safe to call twice. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    const last = this.#worker === null ? null : this.#call("store.close", []);
-    this.#closed = true;
-    if (this.#restarting !== null) clearTimeout(this.#restarting);
-    const worker = this.#worker;
-    // A thread stuck in the disk never answers; without the limit the process could not end.
-    const limit = new AbortController();
-    try {
-      await Promise.race([last, delay(CLOSE_WAIT, null, { signal: limit.signal })]);
-    } finally {
-      limit.abort();
-      await worker?.terminate();
-    }
-  }
-
-  #send(request: StoreRequest): Promise<StoreReply> {
-    if (this.#closed) throw new StoreUnavailableError("the store is closed", NOT_SENT);
-    if (this.#worker === null)
-      throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED, NOT_SENT);
-    const waiting = Promise.withResolvers<StoreReply>();
-    this.#lastId += 1;
-    this.#waiting.set(this.#lastId, waiting);
+  function send(request: StoreRequest): Promise<StoreReply> {
+    if (closed) throw new StoreUnavailableError("the store is closed", NOT_SENT);
+    if (thread === null)
+      throw new StoreUnavailableError(options.restart ? RESTARTING : ENDED, NOT_SENT);
+    const reply = Promise.withResolvers<StoreReply>();
+    lastId += 1;
+    pending.set(lastId, reply);
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
-    this.#worker.postMessage({ id: this.#lastId, request });
-    return waiting.promise;
+    thread.postMessage({ id: lastId, request });
+    return reply.promise;
   }
 
-  #start(): Promise<void> {
+  function start(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const worker: StoreThread = (this.#options.startWorker ?? startThread)(this.#options.start);
+    const worker: StoreThread = (options.startWorker ?? startThread)(options.start);
     worker.on("message", (message: FromWorker) => {
       switch (message.type) {
         case "opened":
-          this.#worker = worker;
-          this.#fault = null;
+          thread = worker;
+          fault = null;
           resolve();
           break;
         case "not_opened":
@@ -186,14 +130,14 @@ export class WorkerLink {
           );
           break;
         case "reply":
-          this.#waiting.get(message.id)?.resolve(message.reply);
-          this.#waiting.delete(message.id);
+          pending.get(message.id)?.resolve(message.reply);
+          pending.delete(message.id);
           break;
         case "fault":
-          this.#fault = message.fault;
+          fault = message.fault;
           break;
         case "keys_changed":
-          this.#options.onKeysChanged(message.records);
+          options.onKeysChanged(message.records);
           break;
         case "refused":
           break;
@@ -203,25 +147,75 @@ export class WorkerLink {
     worker.on("error", () => reject(new StoreUnavailableError("the store's thread could not run")));
     worker.on("exit", () => {
       reject(new StoreUnavailableError("the store's thread ended while it was starting"));
-      if (this.#worker === worker) this.#lose();
+      if (thread === worker) lose();
     });
     return promise;
   }
 
   /** The thread is gone: open calls fail, and new threads are tried until one opens the file. */
-  #lose() {
-    this.#worker = null;
-    const waiting = [...this.#waiting.values()];
-    this.#waiting.clear();
-    for (const { reject } of waiting)
+  function lose() {
+    thread = null;
+    const replies = [...pending.values()];
+    pending.clear();
+    for (const { reject } of replies)
       reject(new StoreUnavailableError("the store's thread ended unexpectedly"));
-    if (this.#options.restart) this.#restartLater();
+    if (options.restart) restartLater();
   }
 
-  #restartLater() {
-    if (this.#closed) return;
-    this.#restarting = setTimeout(() => {
-      this.#start().then(this.#options.onRestarted, () => this.#restartLater());
+  function restartLater() {
+    if (closed) return;
+    restarting = setTimeout(() => {
+      start().then(options.onRestarted, restartLater);
     }, RESTART_DELAY);
   }
+
+  /** Runs a statement in the worker; rejects as {@link remote}. */
+  const runCommon: RunCommon = async (name, parameters = []) => {
+    const rows = await call(name, parameters);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a statement
+    return rows as readonly Row[];
+  };
+
+  await start();
+  return {
+    /**
+     * Methods of the engine's part, which run in the worker. They reject with what they throw there
+     * ({@link DuplicateKeyError}, {@link KeyNotActiveError}, {@link KeyRotatedError}), and with
+     * {@link StoreUnavailableError} when the store is closed, restarting, or could not do it.
+     *
+     * @example await link.remote("keys", "revoke").revoke(id, Date.now())
+     */
+    remote<Part extends keyof StoreParts, Name extends keyof StoreParts[Part] & string>(
+      part: Part,
+      ...names: readonly Name[]
+    ): Remote<StoreParts[Part], Name> {
+      const methods = names.map((name) => [
+        name,
+        (...parameters: readonly unknown[]) => call(`${part}.${name}`, parameters),
+      ]);
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a method for each name
+      return Object.fromEntries(methods) as Remote<StoreParts[Part], Name>;
+    },
+    runCommon,
+    /** The fault of the open database, or `null`. */
+    get fault(): EvidenceFault | null {
+      return fault;
+    },
+    /** Ends the thread after the calls so far. Safe to call twice. */
+    async close(): Promise<void> {
+      if (closed) return;
+      const worker = thread;
+      const last = worker === null ? null : call("store.close", []);
+      closed = true;
+      clearTimeout(restarting);
+      // A thread stuck in the disk never answers; without the limit the process could not end.
+      const limit = new AbortController();
+      try {
+        await Promise.race([last, delay(CLOSE_WAIT, null, { signal: limit.signal })]);
+      } finally {
+        limit.abort();
+        await worker?.terminate();
+      }
+    },
+  };
 }

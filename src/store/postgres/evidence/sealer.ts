@@ -5,11 +5,10 @@ import {
   decompressedRecords,
   sealBatch,
 } from "../../batch/batch-lines.ts";
-import { readBytes, readLink, readNumber, readTexts } from "../../rows.ts";
+import { readBytes, readLink, readNumber, readTexts, type Row } from "../../rows.ts";
 import { textArray } from "../pool.ts";
 import { StatementFailure } from "../failure.ts";
 import { oneAtATime, type PostgresLink } from "../link.ts";
-import type { Row } from "../pool.ts";
 
 /** Bytes of written records that become one batch of the log: about two milliseconds of work. */
 const PAGE = 96 * 1024;
@@ -17,7 +16,7 @@ const PAGE = 96 * 1024;
 /** Batches that one query considers for a page. */
 const MOST = 500;
 
-const NEWEST = "SELECT max(id) AS newest FROM signalbox.evidence_written";
+const MAXIMUM = "SELECT max(id) AS newest FROM signalbox.evidence_written";
 
 /**
  * The newest row, and whether the log is the continuation of the row at position $1 with the hash
@@ -53,64 +52,39 @@ export function encodeWritten(records: readonly NewRecord[]): Uint8Array {
   return compressedRecords(Uint8Array.from(Buffer.from(lines.join("\n"))));
 }
 
-/** Moves written batches into the log. Of replicas that do so at once, one has an effect. */
-export class EvidenceSealer {
-  readonly #link: PostgresLink;
-  #head: ChainLink | null;
+export type EvidenceSealer = ReturnType<typeof evidenceSealer>;
 
-  /** @param head the newest row of the log as far as is known */
-  constructor(link: PostgresLink, head: ChainLink | null) {
-    this.#link = link;
-    this.#head = head;
-  }
-
-  /** The newest row of the log as last known to this process. */
-  get head(): ChainLink | null {
-    return this.#head;
-  }
-
-  /**
-   * Resolves with the newest row of the log when everything is in it that was written before. A
-   * user without the right to change the log, and a standby, have what others moved.
-   *
-   * @throws {StoreUnavailableError}
-   */
-  readonly seal = oneAtATime(() => this.#sealAll());
-
-  /**
-   * Reads the newest row, which {@link head} is from then on if the log is the continuation of what
-   * it was.
-   *
-   * @returns what contradicts that
-   * @throws {StoreUnavailableError}
-   */
-  async readHead(): Promise<{
-    readonly head: ChainLink;
-    readonly cause: "log_behind" | "log_differs" | null;
-  }> {
-    const sealedHead = this.#head ?? GENESIS;
-    const row = (await this.#link.query(HEAD, [sealedHead.position, sealedHead.hash]))[0] ?? {};
+/**
+ * Moves written batches into the log. Of replicas that do so at once, one has an effect.
+ *
+ * @param newest row of the log as far as is known
+ */
+export function evidenceSealer(link: PostgresLink, newest: ChainLink | null) {
+  async function readHead() {
+    const sealedHead = newest ?? GENESIS;
+    const row = (await link.query(HEAD, [sealedHead.position, sealedHead.hash]))[0] ?? {};
     const head = readLink(row);
     if (row.continues !== true) {
-      return { head, cause: head.position < sealedHead.position ? "log_behind" : "log_differs" };
+      const isBehind = head.position < sealedHead.position;
+      return { head, cause: isBehind ? ("log_behind" as const) : ("log_differs" as const) };
     }
-    if (head.position >= (this.#head?.position ?? 1)) this.#head = head;
+    if (head.position >= (newest?.position ?? 1)) newest = head;
     return { head, cause: null };
   }
 
-  async #sealAll(): Promise<ChainLink> {
-    const { newest } = (await this.#link.query(NEWEST))[0] ?? {};
+  async function sealAll(): Promise<ChainLink> {
+    const [row] = await link.query(MAXIMUM);
     try {
-      if (typeof newest === "number") while (await this.#sealPage(newest));
+      if (typeof row?.newest === "number") while (await sealPage(row.newest));
     } catch (error) {
       if (!(error instanceof StatementFailure && READ_ONLY.includes(error.code))) throw error;
     }
-    return (await this.readHead()).head;
+    return (await readHead()).head;
   }
 
-  /** Whether there was anything left. @param newest id of the newest batch that is moved */
-  async #sealPage(newest: number): Promise<boolean> {
-    const rows = await this.#link.query(WRITTEN, [newest]);
+  /** Whether there was anything left. @param through id of the newest batch that is moved */
+  async function sealPage(through: number): Promise<boolean> {
+    const rows = await link.query(WRITTEN, [through]);
     const [first] = rows;
     if (first === undefined) return false;
     const head = readLink(first);
@@ -121,15 +95,32 @@ export class EvidenceSealer {
       listed,
     );
     const { sealed, missing } = numbersOf(rows);
-    const rest = [
-      textArray(workspaces),
-      records,
-      JSON.stringify(sealed),
-      JSON.stringify(missing),
-    ] as const;
-    await this.#link.query(SEAL, [head.position, head.hash, last, hash, lowest, highest, ...rest]);
+    const numbers = [JSON.stringify(sealed), JSON.stringify(missing)];
+    const batch = [last, hash, lowest, highest, textArray(workspaces), records];
+    await link.query(SEAL, [head.position, head.hash, ...batch, ...numbers]);
     return true;
   }
+
+  return {
+    /** The newest row of the log as last known to this process. */
+    get head(): ChainLink | null {
+      return newest;
+    },
+    /**
+     * Resolves with the newest row of the log when everything is in it that was written before. A
+     * user without the right to change the log, and a standby, have what others moved.
+     *
+     * @throws {StoreUnavailableError}
+     */
+    seal: oneAtATime(sealAll),
+    /**
+     * Reads the newest row, which {@link head} is from then on if the log is the continuation of
+     * what it was. `cause`: what contradicts that.
+     *
+     * @throws {StoreUnavailableError}
+     */
+    readHead,
+  };
 }
 
 interface Numbers {

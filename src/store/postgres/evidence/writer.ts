@@ -6,7 +6,7 @@ import type { NewRecord } from "../../batch/batch-lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import { readNumber } from "../../rows.ts";
 import { textArray } from "../pool.ts";
-import { StatementFailure, TRY_AGAIN } from "../failure.ts";
+import { StatementFailure, mayTryAgain } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import { REFUSED } from "./schema.ts";
 import { type EvidenceSealer, encodeWritten } from "./sealer.ts";
@@ -155,8 +155,7 @@ export function evidenceWriter(
         return await attempt();
       } catch (error) {
         const timeLeft = deadline - performance.now();
-        const isPassing =
-          error instanceof StatementFailure && (error.away || TRY_AGAIN.includes(error.code ?? ""));
+        const isPassing = mayTryAgain(error) || (error instanceof StatementFailure && error.away);
         if (!isPassing || timeLeft <= 0) throw error;
         await link.whenAvailable(timeLeft);
       }
