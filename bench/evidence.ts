@@ -16,7 +16,7 @@ import type { Store } from "../src/store/port.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
-import { StoreEngine } from "../src/store/sqlite/store-engine.ts";
+import { storeEngine } from "../src/store/sqlite/store-engine.ts";
 import { decisionRecord, outcomeRecord, recordDecision } from "../test/store/records.ts";
 import { measureReplicas } from "./evidence-replicas.ts";
 import { cpuMicroseconds } from "./process-figures.ts";
@@ -48,7 +48,7 @@ function batches(): readonly (readonly NewRecord[])[] {
 function parts(path: string): Readonly<Record<string, number>> {
   const database = openDatabase(path, 1_000);
   database.exec("PRAGMA synchronous = OFF");
-  const engine = new StoreEngine(database, () => {});
+  const engine = storeEngine(database, () => {});
   const work = batches();
   const seal = cpu(() => {
     for (const records of work) sealBatch(GENESIS, records, []);

@@ -7,7 +7,7 @@ import type { NewRecord } from "../../src/store/batch/batch-lines.ts";
 import { decisionOf, outcomeOf } from "../../src/store/stored-evidence.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
+import { storeEngine } from "../../src/store/sqlite/store-engine.ts";
 import { fixtureCells, FROM } from "./cells.ts";
 import { randomFrom, request, WORKSPACES } from "./fixture.ts";
 import { queryAll } from "./questions.ts";
@@ -68,7 +68,7 @@ function appends(): void {
   const random = randomFrom(2);
   for (let round = 0; round < ROUNDS; round += 1) {
     const database = openDatabase(join(folder, `append-${round}.db`), 1_000);
-    const engine = new StoreEngine(database, () => {});
+    const engine = storeEngine(database, () => {});
     const taken = { writing: 0, counting: 0, folding: 0 };
     const measure = (kind: keyof typeof taken, action: () => void): void => {
       const began = performance.now();

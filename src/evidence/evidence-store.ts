@@ -59,7 +59,7 @@ export interface EvidenceHealth {
   /** Outcomes that could not be kept, since the start; those decisions read `unknown`. */
   readonly lost: number;
   /** The newest row as last known to this process, without asking; `null` until it is. */
-  readonly head: EvidenceHead | null;
+  readonly head: ChainLink | null;
   /** How long a write has waited for its confirmation, milliseconds; 0: none waits. */
   readonly owing: number;
   /** Why everything is refused, where the database itself is no longer what this process wrote. */
@@ -108,8 +108,8 @@ export interface EvidenceEntry {
 
 /** The evidence as one append-only log of chained rows (`evidence/chain.ts`), for auditors. */
 export interface EvidenceLog {
-  /** The newest row of the log, of every process. */
-  head(): Promise<EvidenceHead>;
+  /** The newest row of the log, of every process; `GENESIS` where there never was a row. */
+  head(): Promise<ChainLink>;
   /** The newest row, noted apart from the log, by which a cut log is noticed; `null`: no note. */
   notedHead(): Promise<NotedHead | null>;
   /** In order. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
@@ -161,9 +161,6 @@ export interface Pruned {
   /** How many rows were deleted. */
   readonly rows: number;
 }
-
-/** `GENESIS` where there never was a row. */
-export type EvidenceHead = ChainLink;
 
 export interface NotedHead extends ChainLink {
   /** The name of the file that holds the note, without its folder; over PostgreSQL of the table. */

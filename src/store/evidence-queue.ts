@@ -1,6 +1,6 @@
+import type { ChainLink } from "../evidence/chain.ts";
 import {
   DuplicateDecisionError,
-  type EvidenceHead,
   type EvidenceHealth,
   EvidenceUnavailableError,
   type EvidenceUnavailableReason,
@@ -41,7 +41,7 @@ export interface Appended {
   readonly duplicates: readonly number[];
   readonly lost: number;
   /** The newest row of the log after the batch. */
-  readonly head: EvidenceHead;
+  readonly head: ChainLink;
 }
 
 /** Writes one batch, decisions first; resolves when it is on disk. */
@@ -107,7 +107,7 @@ export type EvidenceQueue = ReturnType<typeof evidenceQueue>;
 export function evidenceQueue(
   append: Append,
   limits: EvidenceLimits,
-  newest: EvidenceHead | null = null,
+  newest: ChainLink | null = null,
 ) {
   let gathered = emptyBatch();
   let sent: Batch | null = null;
@@ -129,22 +129,13 @@ export function evidenceQueue(
   const isFlushed = () => gathered.flushes.length > 0;
   const timer = commitTimer(limits.gathering, isFlushed, () => send());
 
-  function refusing() {
-    return findObstacle() !== null;
-  }
-
   /** Milliseconds. */
-  function owing() {
-    return owingSince === null ? 0 : performance.now() - owingSince;
-  }
-
-  function unavailable(reason: EvidenceUnavailableReason) {
-    return new EvidenceUnavailableError(reason, owing());
-  }
-
-  function waiting() {
-    return gathered.waiters.length + (sent?.waiters.length ?? 0);
-  }
+  const owing = () => (owingSince === null ? 0 : performance.now() - owingSince);
+  const unavailable = (reason: EvidenceUnavailableReason) =>
+    new EvidenceUnavailableError(reason, owing());
+  const waiting = () => gathered.waiters.length + (sent?.waiters.length ?? 0);
+  /** Outcomes that still may gather. */
+  const outcomeRoom = () => 2 * limits.maxWaiting - gathered.outcomes.length;
 
   function findObstacle(): EvidenceUnavailableReason | null {
     if (closed) return "closed";
@@ -262,11 +253,6 @@ export function evidenceQueue(
     return oldest;
   }
 
-  /** Outcomes that still may gather. */
-  function outcomeRoom() {
-    return 2 * limits.maxWaiting - gathered.outcomes.length;
-  }
-
   function drop(requestId: string) {
     if (dropped.size < MOST_DROPPED) dropped.add(requestId);
   }
@@ -350,11 +336,11 @@ export function evidenceQueue(
     },
     /** A decision would be refused at once: late, full, or closed. */
     get refusing() {
-      return refusing();
+      return findObstacle() !== null;
     },
     health(): EvidenceHealth {
       return {
-        state: available && !refusing() ? "ok" : "unavailable",
+        state: available && findObstacle() === null ? "ok" : "unavailable",
         waiting: waiting(),
         refused: refusedCount,
         lost: lostCount,

@@ -26,7 +26,7 @@ export interface ReadableLog {
   readonly after: (position: number) => Promise<readonly StoredBatch[]>;
   /** Newest first, with a last position between the two. @param workspace `null`: any */
   before(before: number, after: number, workspace: string | null): Promise<readonly StoredBatch[]>;
-  /** The batches of a request: of its decision, then of its outcome. */
+  /** The batches of a request: of its decision and of its outcome, in any order. */
   find(requestId: string): Promise<readonly StoredBatch[]>;
   /** Last position of the first batch with this request id or a larger one; else the newest. */
   positionOf(requestId: string): Promise<number>;
@@ -147,7 +147,8 @@ async function* batchesOf(
   log: ReadableLog,
   { after, workspace, requestId }: EvidenceQuery,
 ): AsyncGenerator<StoredBatch, void> {
-  if (requestId !== undefined) return yield* (await log.find(requestId)).toReversed();
+  if (requestId !== undefined)
+    return yield* (await log.find(requestId)).toSorted((left, right) => right.last - left.last);
   yield* batchesFrom(Number.MAX_SAFE_INTEGER, (end) => log.before(end, after, workspace ?? null));
 }
 

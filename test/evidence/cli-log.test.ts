@@ -19,7 +19,7 @@ import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
+import { storeEngine } from "../../src/store/sqlite/store-engine.ts";
 import { runCommand } from "../keys/command.ts";
 import { content, Story } from "../lifecycle/policy-rows.ts";
 import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
@@ -294,7 +294,7 @@ describe("evidence verify", () => {
     await fill(1_000);
     const database = openDatabase(join(cwd, ".signalbox", "signalbox.db"), 1_000);
     const step = { operation: "evidence.deleteThrough", parameters: [4, 1, 3_000] } as const;
-    expect(new StoreEngine(database, () => {}).answer(step, 3_000)).toEqual({
+    expect(storeEngine(database, () => {}).answer(step, 3_000)).toEqual({
       kind: "done",
       value: 1,
     });

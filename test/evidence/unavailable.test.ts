@@ -13,7 +13,7 @@ import {
   type Append,
   type Appended,
 } from "../../src/store/evidence-queue.ts";
-import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
+import { storeEngine } from "../../src/store/sqlite/store-engine.ts";
 import {
   answerJson,
   errorOf,
@@ -121,7 +121,7 @@ describe("a store that fails slowly", () => {
 describe("a disk that is full", () => {
   it("refuses requests that cannot be recorded, keeps the records, and serves again when there is room", async () => {
     const database = openDatabase(join(temporaryFolder(), "full.db"), 50);
-    const engine = new StoreEngine(database, () => {});
+    const engine = storeEngine(database, () => {});
     const failures = new Set<string>();
     const append: Append = (records) => {
       const reply = engine.answer(

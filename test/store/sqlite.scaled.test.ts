@@ -22,7 +22,7 @@ import { IN_MEMORY, openDatabase } from "../../src/store/sqlite/database.ts";
 import { VERSIONS } from "../../src/store/sqlite/database.ts";
 import { newestVersion } from "../../src/store/schema-version.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
+import { storeEngine } from "../../src/store/sqlite/store-engine.ts";
 import { groupingOf } from "../governance/agreement.ts";
 import { fewOrMany } from "../support/long.ts";
 import { describeStore } from "./conformance.ts";
@@ -428,7 +428,7 @@ describe("another process that holds the write lock", () => {
   });
 });
 it("SQLite's worker itself refuses rows out of sequence, from every program", () => {
-  const engine = new StoreEngine(openDatabase(IN_MEMORY, 0), () => undefined);
+  const engine = storeEngine(openDatabase(IN_MEMORY, 0), () => undefined);
   const [row] = rowsAfter(GENESIS, [recordText("p")]);
   if (row === undefined) throw new Error("no row");
   const append = (members: Partial<typeof row>): unknown =>

@@ -87,6 +87,13 @@ export function* readRows(batch: StoredBatch): Generator<BatchRow, void> {
   }
 }
 
+/** Whether a batch has wanted records of a request; takes their kinds out of `wanted`. */
+export function takeKinds(batch: StoredBatch, requestId: string, wanted: Set<ChainKind>): boolean {
+  const { size } = wanted;
+  for (const row of readRows(batch)) if (row.requestId === requestId) wanted.delete(row.kind);
+  return wanted.size < size;
+}
+
 /** The rows of a batch after a position. */
 export function* logRows(batch: StoredBatch, after: number): Generator<LogRow, void> {
   const { first, last, hash, lowest, highest, workspaces } = batch;

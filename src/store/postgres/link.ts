@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
 import { isUniqueViolation, NO_ANSWER, StatementFailure } from "./failure.ts";
-import { type Parameter, Pool, type PoolBounds, type Query, textArray } from "./pool.ts";
+import { type Parameter, Pool, type Query, textArray } from "./pool.ts";
 import type { PostgresSettings } from "./settings.ts";
 import {
   missingSteps,
@@ -45,150 +45,152 @@ const PROBE = "SELECT current_setting('transaction_read_only') = 'off' AS usable
 
 const AWAY = "PostgreSQL cannot be used now; the server tries again every second";
 
-/** Statements to one server, with a breaker: while it is away, calls fail at once. */
-export class PostgresLink {
-  readonly #settings: PostgresSettings;
-  readonly #bounds: LinkBounds;
-  readonly #ended = new AbortController();
-  readonly #listeners = new Set<() => void>();
-  #pool: Pool;
-  #state: "available" | "suspected" | "away" = "available";
+export type PostgresLink = Awaited<ReturnType<typeof openPostgresLink>>;
 
-  private constructor(settings: PostgresSettings, bounds: LinkBounds) {
-    this.#settings = settings;
-    this.#bounds = bounds;
-    this.#pool = this.#newPool();
+/**
+ * Statements to one server, with a breaker: while it is away, calls fail at once.
+ *
+ * @param create whether an empty database gets the schema
+ * @throws {StoreUnavailableError}
+ */
+export async function openPostgresLink(
+  settings: PostgresSettings,
+  create: boolean,
+  { statementTimeout, connectTimeout, probeInterval }: LinkBounds,
+) {
+  const ended = new AbortController();
+  const listeners = new Set<() => void>();
+  let state: "available" | "suspected" | "away" = "available";
+  let pool = newPool();
+
+  function newPool(connections = CONNECTIONS, hooks: ConstructorParameters<typeof Pool>[2] = {}) {
+    return new Pool(settings, { connections, statementTimeout }, hooks);
   }
 
-  /** @param create whether an empty database gets the schema. @throws {StoreUnavailableError} */
-  static async open(
-    settings: PostgresSettings,
-    create: boolean,
-    bounds: LinkBounds,
-  ): Promise<PostgresLink> {
-    const link = new PostgresLink(settings, bounds);
-    try {
-      const rows = await link.#pool.query(PROBE, [], bounds.connectTimeout + WAY);
-      if (rows[0]?.usable !== true) throw new StatementFailure("25006");
-      await migrate(link.#pool, create);
-    } catch (error) {
-      await link.close();
-      if (!(error instanceof StoreUnavailableError)) throw error;
-      throw new StoreUnavailableError(`the database could not be opened: ${error.message}`);
-    }
-    return link;
+  function isAvailable() {
+    return state === "available" && !ended.signal.aborted;
   }
 
-  /** Whether calls are let through. */
-  get available(): boolean {
-    return this.#state === "available" && !this.#ended.signal.aborted;
-  }
-
-  /**
-   * Runs one statement, a transaction of its own.
-   *
-   * @throws {StatementFailure} when it failed; with `away` whether it took effect is not known
-   * @throws {StoreUnavailableError} at once while the server is away, or the link closed
-   */
-  async query(text: string, parameters: readonly Parameter[] = []): Promise<readonly Row[]> {
-    if (this.#ended.signal.aborted)
+  async function query(
+    text: string,
+    parameters: readonly Parameter[] = [],
+  ): Promise<readonly Row[]> {
+    if (ended.signal.aborted)
       throw new StoreUnavailableError("the store is closed", { done: "no" });
-    if (this.#state === "suspected") await this.whenAvailable(SUSPICION);
-    if (!this.available) throw new StoreUnavailableError(AWAY, { done: "no" });
-    const pool = this.#pool;
+    if (state === "suspected") await whenAvailable(SUSPICION);
+    if (!isAvailable()) throw new StoreUnavailableError(AWAY, { done: "no" });
+    const used = pool;
     try {
-      return await pool.query(text, parameters, this.#bounds.statementTimeout + WAY);
+      return await used.query(text, parameters, statementTimeout + WAY);
     } catch (error) {
-      if (error instanceof StatementFailure && error.away)
-        this.#lose(pool, error.code === NO_ANSWER);
+      if (error instanceof StatementFailure && error.away) lose(used, error.code === NO_ANSWER);
       throw error;
     }
   }
 
-  /** The same of a statement that SQLite has too. */
-  readonly runCommon: RunCommon = (name, parameters) =>
-    this.query(COMMON_SQL[name].replaceAll("?", "$"), parameters);
-
-  /** Calls back whenever the server can be used again. Gives back a function that ends it. */
-  onRestored(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  function onRestored(listener: () => void): () => void {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
   }
 
-  /** Resolves when calls are let through, or `wait` milliseconds later at the latest. */
-  async whenAvailable(wait: number): Promise<void> {
-    if (this.available) return;
+  async function whenAvailable(wait: number): Promise<void> {
+    if (isAvailable()) return;
     const restored = Promise.withResolvers<void>();
-    const end = this.onRestored(restored.resolve);
+    const end = onRestored(restored.resolve);
     const timer = setTimeout(restored.resolve, wait);
     await restored.promise;
     clearTimeout(timer);
     end();
   }
 
-  /** A separate connection that listens on `channel`; the caller destroys it. */
-  async listen(
-    channel: "signalbox_keys",
-    onNotification: () => void,
-    onClosed: () => void,
-  ): Promise<Pool> {
-    const pool = this.#newPool(1, { onNotification, onClosed });
-    try {
-      await pool.query(`LISTEN ${channel}`, [], this.#bounds.connectTimeout + WAY);
-      return pool;
-    } catch (error) {
-      await pool.destroy();
-      throw error;
-    }
-  }
-
-  /** Safe to call twice. */
-  async close(): Promise<void> {
-    this.#ended.abort();
-    await this.#pool.destroy();
-  }
-
-  #newPool(connections = CONNECTIONS, hooks: ConstructorParameters<typeof Pool>[2] = {}): Pool {
-    const bounds: PoolBounds = { connections, statementTimeout: this.#bounds.statementTimeout };
-    return new Pool(this.#settings, bounds, hooks);
-  }
-
-  #lose(pool: Pool, silent: boolean) {
-    if (pool !== this.#pool || this.#state !== "available") return;
-    this.#state = "suspected";
+  function lose(used: Pool, silent: boolean) {
+    if (used !== pool || state !== "available") return;
+    state = "suspected";
     // The driver replaces a cut connection, but would keep one that does not answer.
-    if (silent) this.#replacePool();
-    void this.#restore();
+    if (silent) replacePool();
+    void restore();
   }
 
-  async #restore() {
-    while (!this.#ended.signal.aborted) {
-      if (await this.#probe()) {
-        this.#state = "available";
-        for (const listener of this.#listeners) listener();
+  async function restore() {
+    while (!ended.signal.aborted) {
+      if (await probe()) {
+        state = "available";
+        for (const listener of listeners) listener();
         return;
       }
-      this.#state = "away";
-      this.#replacePool();
-      await delay(this.#bounds.probeInterval, null, { signal: this.#ended.signal }).catch(
-        () => undefined,
-      );
+      state = "away";
+      replacePool();
+      await delay(probeInterval, null, { signal: ended.signal }).catch(() => undefined);
     }
   }
 
-  #replacePool() {
-    void this.#pool.destroy();
-    if (!this.#ended.signal.aborted) this.#pool = this.#newPool();
+  function replacePool() {
+    void pool.destroy();
+    if (!ended.signal.aborted) pool = newPool();
   }
 
-  async #probe(): Promise<boolean> {
+  async function probe(): Promise<boolean> {
     try {
-      const rows = await this.#pool.query(PROBE, [], this.#bounds.connectTimeout);
+      const rows = await pool.query(PROBE, [], connectTimeout);
       return rows[0]?.usable === true;
     } catch {
       return false;
     }
   }
+
+  async function close(): Promise<void> {
+    ended.abort();
+    await pool.destroy();
+  }
+
+  /** The same as {@link query}, of a statement that SQLite has too. */
+  const runCommon: RunCommon = (name, parameters) =>
+    query(COMMON_SQL[name].replaceAll("?", "$"), parameters);
+
+  try {
+    const rows = await pool.query(PROBE, [], connectTimeout + WAY);
+    if (rows[0]?.usable !== true) throw new StatementFailure("25006");
+    await migrate(pool, create);
+  } catch (error) {
+    await close();
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    throw new StoreUnavailableError(`the database could not be opened: ${error.message}`);
+  }
+  return {
+    /** Whether calls are let through. */
+    get available(): boolean {
+      return isAvailable();
+    },
+    /**
+     * Runs one statement, a transaction of its own.
+     *
+     * @throws {StatementFailure} when it failed; with `away` whether it took effect is not known
+     * @throws {StoreUnavailableError} at once while the server is away, or the link closed
+     */
+    query,
+    runCommon,
+    /** Calls back whenever the server can be used again. Gives back a function that ends it. */
+    onRestored,
+    /** Resolves when calls are let through, or `wait` milliseconds later at the latest. */
+    whenAvailable,
+    /** A separate connection that listens on `channel`; the caller destroys it. */
+    async listen(
+      channel: "signalbox_keys",
+      onNotification: () => void,
+      onClosed: () => void,
+    ): Promise<Pool> {
+      const listening = newPool(1, { onNotification, onClosed });
+      try {
+        await listening.query(`LISTEN ${channel}`, [], connectTimeout + WAY);
+        return listening;
+      } catch (error) {
+        await listening.destroy();
+        throw error;
+      }
+    },
+    /** Safe to call twice. */
+    close,
+  };
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   postgresPolicyLog,
   rollUpFolder,
 } from "./tables.ts";
-import { DEFAULT_LINK_BOUNDS, type LinkBounds, PostgresLink } from "./link.ts";
+import { DEFAULT_LINK_BOUNDS, type LinkBounds, openPostgresLink } from "./link.ts";
 import { parsePostgresUrl } from "./settings.ts";
 import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
 import { evidenceOver } from "../evidence-reading.ts";
@@ -47,7 +47,7 @@ export interface PostgresStore extends Store {
 /** @throws {StoreUnavailableError} when it cannot be opened; the message names the fix */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const settings = parsePostgresUrl(options.url);
-  const link = await PostgresLink.open(settings, options.create ?? true, {
+  const link = await openPostgresLink(settings, options.create ?? true, {
     ...DEFAULT_LINK_BOUNDS,
     ...options.bounds,
   });

@@ -12,7 +12,7 @@ export type Parameter = string | number | boolean | null | Uint8Array;
 export type Query = (text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
 
 /** Bounds of one pool's connections; milliseconds. */
-export interface PoolBounds {
+interface PoolBounds {
   readonly connections: number;
   /** The server ends a statement that takes longer. */
   readonly statementTimeout: number;

@@ -1,7 +1,6 @@
 import {
   DuplicateKeyError,
   KeyNotActiveError,
-  type KeyRecord,
   KeyRotatedError,
   type KeyStore,
 } from "../../keys/key-store.ts";
@@ -23,7 +22,7 @@ import { randomUUID } from "node:crypto";
 import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
 import { batchCounter } from "../batch/batch-counter.ts";
 import { readLines } from "../batch/batch-lines.ts";
-import { batchesAfter, findDecided } from "./evidence/log.ts";
+import { batchesAfter, findBatches } from "./evidence/log.ts";
 import type { EvidenceSealer } from "./evidence/sealer.ts";
 import { policyLogOver } from "../policy-log.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
@@ -357,8 +356,8 @@ export function rollUpFolder(link: PostgresLink, sealer: EvidenceSealer, works: 
       increments,
     );
     for (const requestId of earlier.keys()) {
-      const decided = await findDecided(link, requestId);
-      if (decided !== null) counter.countEarlier(decided, earlier, increments);
+      for (const batch of await findBatches(link, requestId, ["decision"]))
+        counter.countEarlier(batch, earlier, increments);
     }
     const entries = increments.entries();
     const positions = entries.map(({ workspace, facet, hour, labels }) => ({

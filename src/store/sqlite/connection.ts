@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 /** Prepared statements by name. */
-export type Statements<Sql> = { readonly [Name in keyof Sql]: StatementSync };
+type Statements<Sql> = { readonly [Name in keyof Sql]: StatementSync };
 
 export type Connection = ReturnType<typeof storeConnection>;
 

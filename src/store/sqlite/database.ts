@@ -461,10 +461,7 @@ function convertBatches(database: DatabaseSync) {
   const begin = database.prepare(
     "INSERT INTO evidence_requests (position, request_id, process, workspace) VALUES (?, ?, ?, ?)",
   );
-  const checkpoint = readNumber(
-    database.prepare("SELECT position FROM evidence_checkpoint").get(),
-    "position",
-  );
+  const checkpoint = readInteger(database, "SELECT position FROM evidence_checkpoint");
   let { hash: previous } = batches.head();
   for (const row of database.prepare("SELECT * FROM former_batches ORDER BY last").iterate()) {
     const former = readFormer(row, decompressedRecords(readBytes(row, "records")));

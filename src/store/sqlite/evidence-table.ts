@@ -4,7 +4,13 @@ import {
   type EvidenceProcess,
   LOST_IS_LISTED,
 } from "../../evidence/evidence-store.ts";
-import { type NewRecord, type StoredBatch, readRows, sealBatch } from "../batch/batch-lines.ts";
+import {
+  type NewRecord,
+  type StoredBatch,
+  readRows,
+  sealBatch,
+  takeKinds,
+} from "../batch/batch-lines.ts";
 import type { Appended } from "../evidence-queue.ts";
 import {
   readAbandoned,
@@ -105,18 +111,16 @@ export function batchTable(connection: Connection) {
     before(before: number, after: number, workspace: string | null): readonly StoredBatch[] {
       return pageOf(sql.before.iterate(before, after, workspace, workspace));
     },
-    /** Batches of a request, in order. @param kinds wanted: an absent one is searched to the end */
+    /** Batches of a request. @param kinds wanted: an absent one is searched to the end */
     find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
       const wanted = new Set(kinds);
       const found: StoredBatch[] = [];
       for (const row of sql.range.iterate(requestId, requestId)) {
         const batch = readBatch(row);
-        const size = wanted.size;
-        for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
-        if (wanted.size < size) found.push(batch);
+        if (takeKinds(batch, requestId, wanted)) found.push(batch);
         if (wanted.size === 0) break;
       }
-      return found.toSorted((left, right) => left.last - right.last);
+      return found;
     },
     /** See {@link SearchedLog.positionOf}. */
     positionOf(requestId: string): number {
@@ -190,8 +194,6 @@ const EVIDENCE_SQL = {
   delete: "DELETE FROM evidence_batches WHERE last <= ?",
 };
 
-export type EvidenceTable = ReturnType<typeof evidenceTable>;
-
 /** Appends batches, which begin and end requests, and prunes the log. Runs in the worker. */
 export function evidenceTable(parts: EvidenceParts) {
   /** Number of this process in `processes`: the lease by which others know that it runs. */
@@ -200,10 +202,6 @@ export function evidenceTable(parts: EvidenceParts) {
   let recentlyEnded = new Set<string>();
   let endedBefore: ReadonlySet<string> = new Set();
   const sql = parts.connection.prepare(EVIDENCE_SQL);
-
-  function writes() {
-    return processId !== null;
-  }
 
   function anchors(): readonly EvidenceAnchor[] {
     return sql.anchors.all().map(readAnchor);
@@ -298,18 +296,18 @@ export function evidenceTable(parts: EvidenceParts) {
   return {
     /** This process has written evidence. A command that only reads leaves no trace. */
     get writes() {
-      return writes();
+      return processId !== null;
     },
     append(records: readonly NewRecord[]): Appended {
       if (records.length === 0) return { duplicates: [], lost: 0, head: parts.batches.head() };
-      if (!writes()) rememberEnded();
+      if (processId === null) rememberEnded();
       const now = parts.now();
       return commit(
         records,
         () => processId ?? Number(sql.startProcess.run(now, now).lastInsertRowid),
       );
     },
-    /** The batches of a request: of its decision, then of its outcome. */
+    /** The batches of a request: of its decision and of its outcome. */
     find(requestId: string): readonly StoredBatch[] {
       const runs = sql.running.get(requestId) !== undefined;
       return parts.batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);

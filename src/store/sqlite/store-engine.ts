@@ -1,22 +1,15 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { StoreFailure } from "../../canon/error.ts";
 import { GENESIS } from "../../evidence/chain.ts";
-import type { EvidenceFault } from "../../evidence/evidence-store.ts";
+import type { EvidenceFault, NotedHead } from "../../evidence/evidence-store.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
 import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
 import { readNumber } from "../rows.ts";
 import type { Door } from "./shared/frames.ts";
 import { KeyRefusal, describeFailure, isRefusal } from "./sqlite-failure.ts";
-import { batchTable, evidenceTable, type EvidenceTable } from "./evidence-table.ts";
-import {
-  keyTable,
-  type KeyTable,
-  limitTable,
-  policyLogTable,
-  rollUpTable,
-  type RollUpTable,
-} from "./tables.ts";
-import { storeConnection, type Statements } from "./connection.ts";
+import { batchTable, evidenceTable, type BatchTable } from "./evidence-table.ts";
+import { keyTable, limitTable, policyLogTable, rollUpTable } from "./tables.ts";
+import { storeConnection } from "./connection.ts";
 import { type StoreWatch, describeFault } from "./store-watch.ts";
 
 /** Given to the worker thread when it starts. */
@@ -60,198 +53,191 @@ const CHECKPOINT = 1_000;
 /** Files are checked also after a longer request, milliseconds. */
 const QUICK = 2;
 
-/** The worker's half of the store: one database connection, one request after the other. */
-export class StoreEngine {
-  readonly #database: DatabaseSync;
-  readonly #post: (message: FromWorker) => void;
-  /** `null` for a database that no other process can remove. */
-  readonly #watch: StoreWatch | null;
-  readonly #common: Statements<typeof COMMON_SQL>;
-  readonly #keys: KeyTable;
-  readonly #evidence: EvidenceTable;
-  readonly #rollUps: RollUpTable;
-  readonly #dataVersion: StatementSync;
-  #seenDataVersion: number;
+/** Methods that the main thread calls by part and name, one after the other. */
+export interface StoreParts {
+  readonly keys: ReturnType<typeof keyTable>;
+  readonly batches: BatchTable;
+  readonly evidence: ReturnType<typeof evidenceTable>;
+  readonly summary: ReturnType<typeof rollUpTable>;
+  readonly policyLog: ReturnType<typeof policyLogTable>;
+  readonly limits: ReturnType<typeof limitTable>;
+  readonly store: {
+    readonly watchKeys: () => void;
+    readonly notedHead: () => NotedHead | null;
+    readonly close: () => void;
+  };
+}
+
+export type StoreEngine = ReturnType<typeof storeEngine>;
+
+/**
+ * The worker's half of the store: one database connection, one request after the other.
+ *
+ * @param watch `null` for a database that no other process can remove
+ */
+export function storeEngine(
+  database: DatabaseSync,
+  post: (message: FromWorker) => void,
+  watch: StoreWatch | null = null,
+) {
   /** Of the request that is answered, milliseconds since the epoch. */
-  #now = 0;
-  #watching = false;
-  #publishedVersion = 0;
-  #reapedAt = 0;
-  #checkpointedAt = 0;
-  #fault: EvidenceFault | null = null;
+  let requestedAt = 0;
+  let watching = false;
+  let publishedVersion = 0;
+  let reapedAt = 0;
+  let checkpointedAt = 0;
+  let fault: EvidenceFault | null = null;
   /** The newest row of the log that is known to be durable. */
-  #head = GENESIS;
-
-  /** Methods that the main thread calls by part and name, one after the other. */
-  readonly parts;
-
-  constructor(
-    database: DatabaseSync,
-    post: (message: FromWorker) => void,
-    watch: StoreWatch | null = null,
-  ) {
-    const connection = storeConnection(database);
-    this.#database = database;
-    this.#post = post;
-    this.#watch = watch;
-    this.#common = connection.prepare(COMMON_SQL);
-    this.#keys = keyTable(connection, () => this.#publishOwn());
-    const batches = batchTable(connection);
-    this.#rollUps = rollUpTable(connection, batches);
-    this.#evidence = evidenceTable({
-      connection,
-      batches,
-      now: () => this.#now,
-      appended: (records, head) => {
-        this.#rollUps.appended(records, head.position);
-        this.#head = head;
-        // Before the reply: what was answered is then noted.
-        watch?.noteHead(head);
+  let newest = GENESIS;
+  const connection = storeConnection(database);
+  const common = connection.prepare(COMMON_SQL);
+  const versionStatement = database.prepare("PRAGMA data_version");
+  const readDataVersion = () => readNumber(versionStatement.get(), "data_version");
+  let seenDataVersion = readDataVersion();
+  const keys = keyTable(connection, publishOwn);
+  const batches = batchTable(connection);
+  const rollUps = rollUpTable(connection, batches);
+  const evidence = evidenceTable({
+    connection,
+    batches,
+    now: () => requestedAt,
+    appended: (records, head) => {
+      rollUps.appended(records, head.position);
+      newest = head;
+      // Before the reply: what was answered is then noted.
+      watch?.noteHead(head);
+    },
+    countTo: rollUps.write,
+  });
+  const parts: StoreParts = {
+    keys,
+    batches,
+    evidence,
+    summary: rollUps,
+    policyLog: policyLogTable(connection),
+    limits: limitTable(connection),
+    store: {
+      watchKeys: () => {
+        watching = true;
+        publishedVersion = 0;
+        publishOwn();
       },
-      countTo: (position) => this.#rollUps.write(position),
-    });
-    this.parts = {
-      keys: this.#keys,
-      batches,
-      evidence: this.#evidence,
-      summary: this.#rollUps,
-      policyLog: policyLogTable(connection),
-      limits: limitTable(connection),
-      store: {
-        watchKeys: () => {
-          this.#watching = true;
-          this.#publishedVersion = 0;
-          this.#publishOwn();
-        },
-        notedHead: () => watch?.notedHead() ?? null,
-        close: () => this.#close(),
+      notedHead: () => watch?.notedHead() ?? null,
+      close: () => {
+        try {
+          if (evidence.writes) rollUps.write();
+          evidence.endLease();
+        } finally {
+          watch?.close();
+          database.close();
+        }
       },
-    };
-    this.#dataVersion = database.prepare("PRAGMA data_version");
-    this.#seenDataVersion = this.#readDataVersion();
-  }
+    },
+  };
 
-  /** Never throws: a failure is a reply, so that one bad request cannot end the thread. */
-  answer(request: StoreRequest, now: number): StoreReply {
-    try {
-      this.#now = now;
-      if (request.operation === "store.close") return this.#perform(request);
-      // Before: a checkpoint would fill a truncated file with zeros. After: the write may be lost.
-      const before = this.#check();
-      if (before !== null) return failed(before, "no");
-      const began = performance.now();
-      const reply = this.#perform(request);
-      if (performance.now() - began < QUICK) return reply;
-      const after = this.#check();
-      return after === null ? reply : failed(after, "unknown");
-    } catch (error) {
-      if (error instanceof KeyRefusal)
-        return { kind: "key_refused", reason: error.reason, id: error.id };
-      return {
-        kind: "failed",
-        description: describeFailure(error),
-        refused: isRefusal(error),
-        done: "no",
-      };
-    }
-  }
-
-  /** Reads others' key changes, renews the lease, and ends requests of dead processes. */
-  poll(now: number): void {
-    this.#now = now;
-    this.#head = this.#watch?.compareHead(this.#head, now) ?? this.#head;
-    if (this.#check() !== null) return;
-    try {
-      // Changes with commits of other connections only; our own are published at once.
-      const dataVersion = this.#readDataVersion();
-      if (dataVersion !== this.#seenDataVersion) {
-        this.#publishKeys();
-        this.#seenDataVersion = dataVersion;
-      }
-      this.#evidence.renewLeaseWhenDue();
-      this.#reapWhenDue(now);
-      this.#checkpointWhenDue(now);
-    } catch {
-      // Locked or unreadable just now: the next poll sees the same changes.
-    }
-  }
-
-  #perform(request: StoreRequest): StoreReply {
+  function perform(request: StoreRequest): StoreReply {
     if (isCommon(request)) {
-      const rows = this.#common[request.operation].all(...request.parameters);
+      const rows = common[request.operation].all(...request.parameters);
       return { kind: "done", value: rows };
     }
     const { operation, parameters } = request;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an operation is of this form
     const [part, name] = operation.split(".") as [keyof StoreParts, string];
-    const owner: object = this.parts[part];
+    const owner: object = parts[part];
     const method: unknown = Reflect.get(owner, name);
     if (typeof method !== "function") throw new TypeError("the store has no such operation");
     return { kind: "done", value: Reflect.apply(method, owner, parameters) };
   }
 
-  #close() {
-    try {
-      if (this.#evidence.writes) this.#rollUps.write();
-      this.#evidence.endLease();
-    } finally {
-      this.#watch?.close();
-      this.#database.close();
-    }
-  }
-
-  /** Work that follows a reply. */
-  settle(): void {
-    this.#rollUps.count();
-  }
-
   /** Posts a change, so that the server knows of it without a request. */
-  #check(): EvidenceFault | null {
-    const fault = this.#watch?.check() ?? null;
-    if (fault?.cause !== this.#fault?.cause || fault?.file !== this.#fault?.file)
-      this.#post({ type: "fault", fault });
-    this.#fault = fault;
-    return fault;
+  function check(): EvidenceFault | null {
+    const found = watch?.check() ?? null;
+    if (found?.cause !== fault?.cause || found?.file !== fault?.file)
+      post({ type: "fault", fault: found });
+    fault = found;
+    return found;
   }
 
   /** Only by a process that writes evidence itself: a command that only reads leaves no trace. */
-  #reapWhenDue(now: number) {
-    if (!this.#evidence.writes || now - this.#reapedAt < REAPING) return;
+  function reapWhenDue(now: number) {
+    if (!evidence.writes || now - reapedAt < REAPING) return;
     // More than one batch is left: continue at the next poll.
-    if (this.#evidence.reap(REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
+    if (evidence.reap(REAPED_AT_ONCE) < REAPED_AT_ONCE) reapedAt = now;
   }
 
   /** Likewise. */
-  #checkpointWhenDue(now: number) {
-    if (!this.#evidence.writes || Math.abs(now - this.#checkpointedAt) < CHECKPOINT) return;
+  function checkpointWhenDue(now: number) {
+    if (!evidence.writes || Math.abs(now - checkpointedAt) < CHECKPOINT) return;
     // Where another process holds the database, it is tried again a second later.
-    this.#checkpointedAt = now;
-    this.#rollUps.write();
+    checkpointedAt = now;
+    rollUps.write();
   }
 
   /** Watchers get a change before its caller: messages between threads keep their order. */
-  #publishOwn() {
-    const seen = this.#seenDataVersion;
+  function publishOwn() {
+    const seen = seenDataVersion;
     // If publishing fails, the next poll does it: this process must not miss a revocation on disk.
-    this.#seenDataVersion = -1;
-    this.#publishKeys();
-    this.#seenDataVersion = seen;
+    seenDataVersion = -1;
+    publishKeys();
+    seenDataVersion = seen;
   }
 
-  #publishKeys() {
-    if (!this.#watching) return;
-    const { records, version } = this.#keys.changedSince(this.#publishedVersion);
-    const first = this.#publishedVersion === 0;
-    this.#publishedVersion = version;
-    if (first || records.length > 0) this.#post({ type: "keys_changed", records });
+  function publishKeys() {
+    if (!watching) return;
+    const { records, version } = keys.changedSince(publishedVersion);
+    const first = publishedVersion === 0;
+    publishedVersion = version;
+    if (first || records.length > 0) post({ type: "keys_changed", records });
   }
 
-  #readDataVersion() {
-    return readNumber(this.#dataVersion.get(), "data_version");
-  }
+  return {
+    /** Never throws: a failure is a reply, so that one bad request cannot end the thread. */
+    answer(request: StoreRequest, now: number): StoreReply {
+      try {
+        requestedAt = now;
+        if (request.operation === "store.close") return perform(request);
+        // Before: a checkpoint would fill a truncated file with zeros. After: the write may be lost.
+        const before = check();
+        if (before !== null) return failed(before, "no");
+        const began = performance.now();
+        const reply = perform(request);
+        if (performance.now() - began < QUICK) return reply;
+        const after = check();
+        return after === null ? reply : failed(after, "unknown");
+      } catch (error) {
+        if (error instanceof KeyRefusal)
+          return { kind: "key_refused", reason: error.reason, id: error.id };
+        return {
+          kind: "failed",
+          description: describeFailure(error),
+          refused: isRefusal(error),
+          done: "no",
+        };
+      }
+    },
+    /** Reads others' key changes, renews the lease, and ends requests of dead processes. */
+    poll(now: number): void {
+      requestedAt = now;
+      newest = watch?.compareHead(newest, now) ?? newest;
+      if (check() !== null) return;
+      try {
+        // Changes with commits of other connections only; our own are published at once.
+        const dataVersion = readDataVersion();
+        if (dataVersion !== seenDataVersion) {
+          publishKeys();
+          seenDataVersion = dataVersion;
+        }
+        evidence.renewLeaseWhenDue();
+        reapWhenDue(now);
+        checkpointWhenDue(now);
+      } catch {
+        // Locked or unreadable just now: the next poll sees the same changes.
+      }
+    },
+    /** Work that follows a reply. */
+    settle: () => rollUps.count(),
+  };
 }
-
-export type StoreParts = StoreEngine["parts"];
 
 interface CommonRequest {
   readonly operation: keyof typeof COMMON_SQL;

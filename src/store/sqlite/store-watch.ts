@@ -181,17 +181,18 @@ type FileSizes = ReturnType<typeof fileSizes>;
  * pages. It would fill missing bytes with zeros at the next checkpoint.
  */
 function fileSizes(database: DatabaseSync) {
-  let seenVersion = 0;
   /** Least sizes of the files. */
   let leastSizes: Sizes = { main: 0, wal: 0 };
   const pageCount = database.prepare("PRAGMA page_count");
-  const readDataVersion = database.prepare("PRAGMA data_version");
+  const versionStatement = database.prepare("PRAGMA data_version");
   // Older versions take NOOP for a real checkpoint.
   const countFrames = isAtLeast(database, [3, 51])
     ? database.prepare("PRAGMA wal_checkpoint(NOOP)")
     : null;
   const pageSize = readNumber(database.prepare("PRAGMA page_size").get(), "page_size");
-  seenVersion = readVersion();
+  /** Changes with every commit of another connection. */
+  const readVersion = () => readNumber(versionStatement.get(), "data_version");
+  let seenVersion = readVersion();
 
   /** The least size from now on; `null` where the main file lacks bytes. */
   function leastOfMain(size: number, frames: number | null, dataVersion: number): number | null {
@@ -206,11 +207,6 @@ function fileSizes(database: DatabaseSync) {
       return size;
     }
     return Math.max(least, Math.min(size, filled));
-  }
-
-  /** Changes with every commit of another connection. */
-  function readVersion() {
-    return readNumber(readDataVersion.get(), "data_version");
   }
 
   return {

@@ -39,8 +39,6 @@ const KEY_SQL = {
   changedSince: `SELECT ${KEY_COLUMNS} FROM keys WHERE version > ? ORDER BY version`,
 };
 
-export type KeyTable = ReturnType<typeof keyTable>;
-
 /**
  * The statements over the `keys` table; runs in the worker.
  *
@@ -215,8 +213,6 @@ const ROLL_UP_SQL = {
   put: "INSERT INTO roll_ups (workspace, facet, hour, labels, cell) VALUES (?, ?, ?, ?, ?) ON CONFLICT (workspace, facet, hour, labels) DO UPDATE SET cell = excluded.cell",
   prune: "DELETE FROM roll_ups WHERE workspace = ? AND facet = 'minute' AND hour < ?",
 };
-
-export type RollUpTable = ReturnType<typeof rollUpTable>;
 
 /** Hourly counts: cells up to the checkpoint, and in memory what is to be added to them. */
 export function rollUpTable(connection: Connection, log: BatchTable) {

@@ -1,7 +1,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { IN_MEMORY, openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
-import { type FromWorker, StoreEngine, type ToWorker, type WorkerStart } from "./store-engine.ts";
+import {
+  type FromWorker,
+  type StoreEngine,
+  storeEngine,
+  type ToWorker,
+  type WorkerStart,
+} from "./store-engine.ts";
 import type { Door } from "./shared/frames.ts";
 import { storeDoor, type StoreDoor } from "./shared/store-door.ts";
 import { describeFailure } from "./sqlite-failure.ts";
@@ -29,7 +35,7 @@ async function start(settings: WorkerStart): Promise<StoreEngine> {
   const database = readOnly ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
   if (refuseCutEnd) refuseMissingEnd(database, path);
   const watch = path === IN_MEMORY ? null : storeWatch(path, database, readOnly);
-  const engine = new StoreEngine(database, postToAll, watch);
+  const engine = storeEngine(database, postToAll, watch);
   if (settings.door !== undefined) door = await openDoor(settings.door, engine);
   return engine;
 }
@@ -38,7 +44,7 @@ async function start(settings: WorkerStart): Promise<StoreEngine> {
 async function openDoor(settings: Door, engine: StoreEngine): Promise<StoreDoor> {
   const opening = storeDoor(settings, {
     answer: (request) => engine.answer(request, Date.now()),
-    settle: () => engine.settle(),
+    settle: engine.settle,
     refused: (description) => post({ type: "refused", description }),
   });
   try {

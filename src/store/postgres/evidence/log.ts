@@ -1,8 +1,4 @@
-import {
-  type EvidenceHead,
-  type EvidenceLog,
-  LOST_IS_LISTED,
-} from "../../../evidence/evidence-store.ts";
+import { type EvidenceLog, LOST_IS_LISTED } from "../../../evidence/evidence-store.ts";
 import type { PostgresLink } from "../link.ts";
 import {
   readAbandoned,
@@ -16,7 +12,7 @@ import type { EvidenceSealer } from "./sealer.ts";
 import { unknownRecord } from "../../stored-evidence.ts";
 import type { EvidenceWriter } from "./writer.ts";
 import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
-import { type Abandoned, readRows, type StoredBatch } from "../../batch/batch-lines.ts";
+import { type Abandoned, type StoredBatch, takeKinds } from "../../batch/batch-lines.ts";
 import type { ReadableLog } from "../../evidence-reading.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */
@@ -90,7 +86,7 @@ export async function deleteSome(
 }
 
 /** The newest row of the log. @throws {StoreUnavailableError} */
-export async function readLogHead(link: PostgresLink): Promise<EvidenceHead> {
+export async function readLogHead(link: PostgresLink): Promise<ChainLink> {
   return readLink((await link.query(HEAD))[0] ?? {});
 }
 
@@ -141,8 +137,10 @@ SELECT ${COLUMNS} FROM (
 WHERE batch.before < ${PAGE} ORDER BY batch.last ${order}`;
 
 const AFTER = page("one.last > $1", "ASC");
-const BEFORE = page("one.last < $1 AND one.last > $2", "DESC");
-const BEFORE_OF = page("one.last < $1 AND one.last > $2 AND $3 = ANY (one.workspaces)", "DESC");
+const BEFORE = page(
+  "one.last < $1 AND one.last > $2 AND ($3::text IS NULL OR $3 = ANY (one.workspaces))",
+  "DESC",
+);
 
 /** The next batch in whose range the id is. */
 const RANGE = `
@@ -166,16 +164,12 @@ export function postgresBatches(link: PostgresLink, seal: () => Promise<ChainLin
     head: seal,
     after: (position) => batchesAfter(link, position),
     async before(before, after, workspace) {
-      const rows =
-        workspace === null
-          ? await link.query(BEFORE, [before, after])
-          : await link.query(BEFORE_OF, [before, after, workspace]);
-      return rows.map(readBatch);
+      return (await link.query(BEFORE, [before, after, workspace])).map(readBatch);
     },
     async find(requestId) {
       // Without an outcome, every newer batch would be searched.
       const isOpen = (await link.query(`${OPEN} AND request_id = $1`, [requestId])).length > 0;
-      return find(link, requestId, isOpen ? ["decision"] : ["decision", "outcome"]);
+      return findBatches(link, requestId, isOpen ? ["decision"] : ["decision", "outcome"]);
     },
     async positionOf(requestId) {
       const row = (await link.query(POSITION, [requestId]))[0] ?? (await link.query(NEWEST))[0];
@@ -196,15 +190,8 @@ export async function batchesAfter(
   return (await link.query(AFTER, [position])).map(readBatch);
 }
 
-/** The batch with a request's decision; `null`: none. @throws {StoreUnavailableError} */
-export async function findDecided(
-  link: PostgresLink,
-  requestId: string,
-): Promise<StoredBatch | null> {
-  return (await find(link, requestId, ["decision"]))[0] ?? null;
-}
-
-async function find(
+/** The batches with a request's records of these kinds. @throws {StoreUnavailableError} */
+export async function findBatches(
   link: PostgresLink,
   requestId: string,
   kinds: readonly ChainKind[],
@@ -217,11 +204,9 @@ async function find(
     if (row === undefined) break;
     const batch = readBatch(row);
     ({ highest, last } = batch);
-    const size = wanted.size;
-    for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
-    if (wanted.size < size) found.push(batch);
+    if (takeKinds(batch, requestId, wanted)) found.push(batch);
   }
-  return found.toSorted((left, right) => left.last - right.last);
+  return found;
 }
 
 /** Running requests of processes that are gone. @throws {StoreUnavailableError} */
