@@ -191,7 +191,7 @@ const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: Commands) => 
 
 function bash(commands: Commands): string {
   const cases = [...commands].flatMap(([name, { flags, subcommands }]) => [
-    ...[...subcommands].map(([sub, own]) => `    "${name} ${sub}") words="${own.join(" ")}" ;;`),
+    ...[...subcommands].map(([sub, list]) => `    "${name} ${sub}") words="${list.join(" ")}" ;;`),
     `    "${name} "*) words="${[...subcommands.keys(), ...flags].join(" ")}" ;;`,
   ]);
   return `_signalbox() {

@@ -226,8 +226,8 @@ function exceptionsOf(record: PolicyRecord): readonly string[] {
     ];
   }
   if (record.kind !== "promoted") return [];
-  const isAlone = record.approvals.every(({ by }) => by.origin === record.by.origin);
-  return isAlone ? ["promoted without an approval by somebody else"] : [];
+  const isSelfApproved = record.approvals.every(({ by }) => by.origin === record.by.origin);
+  return isSelfApproved ? ["promoted without an approval by somebody else"] : [];
 }
 
 async function denialCells(store: Store, { from, until }: Period) {

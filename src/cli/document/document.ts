@@ -137,7 +137,7 @@ export interface Section {
 /** A list as a terminal and a comment print it. */
 interface CutList extends List {
   /** Omitted because the list is long, and because they are variants. */
-  readonly left: number;
+  readonly omitted: number;
   readonly variants: number;
 }
 
@@ -161,7 +161,7 @@ export function cutSections(sections: readonly Section[], all: boolean) {
     )
       return [];
     const { title, titleOfRest = title } = section;
-    const count = lists.reduce((sum, { items, left }) => sum + items.length + left, 0);
+    const count = lists.reduce((sum, { items, omitted }) => sum + items.length + omitted, 0);
     return [
       {
         ...section,
@@ -185,7 +185,7 @@ export function cutBlocks(blocks: readonly Block[], all: boolean): readonly CutB
       {
         ...block,
         items: cut,
-        left: items.length - cut.length,
+        omitted: items.length - cut.length,
         variants: printed.length - items.length,
       },
     ];
@@ -197,11 +197,11 @@ const MOST_LINES = 12;
 /** Shortens a long comparison; equal lines go first. */
 export function shortLines(all: readonly DiffLine[]): {
   readonly lines: readonly DiffLine[];
-  readonly left: number;
+  readonly omitted: number;
 } {
-  if (all.length <= MOST_LINES + 1) return { lines: all, left: 0 };
+  if (all.length <= MOST_LINES + 1) return { lines: all, omitted: 0 };
   const lines = all.filter(({ mark }) => mark !== null).slice(0, MOST_LINES);
-  return { lines, left: all.length - lines.length };
+  return { lines, omitted: all.length - lines.length };
 }
 
 export function diffText({ mark, text, note }: DiffLine): string {

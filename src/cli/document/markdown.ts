@@ -202,7 +202,7 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number) {
     comment.write(...commandLines(block.command));
     return;
   }
-  const { items, noun, fold, headings, left, variants } = block;
+  const { items, noun, fold, headings, omitted, variants } = block;
   if (items.length + variants === 0) return;
   if (headings !== undefined) {
     comment.write(
@@ -219,7 +219,7 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number) {
   comment.list(
     items.map((item) => () => write(item)),
     noun,
-    left + variants,
+    omitted + variants,
     reserve,
   );
 }
@@ -252,8 +252,8 @@ function detailLines({ details = [] }: Item, indent: string): readonly string[] 
  */
 function folded(item: Item): readonly string[] {
   const { lines = [], command = "" } = item;
-  const { lines: short, left } = shortLines(lines);
-  const more = left === 0 ? [] : [`  … ${amountText(left, "more line")}`];
+  const { lines: short, omitted } = shortLines(lines);
+  const more = omitted === 0 ? [] : [`  … ${amountText(omitted, "more line")}`];
   return [
     "",
     "<details>",

@@ -68,7 +68,7 @@ export function blockLines(blocks: readonly Block[], all: boolean): readonly Lin
 function printBlock(block: CutBlock, indent: number): readonly Line[] {
   if ("text" in block) return [line(indent, ...writeText(block.text, SPANS))];
   if ("command" in block) return [commandLine(indent, "try", 3, block.command)];
-  const { items, fold = false, noun, left, variants } = block;
+  const { items, fold = false, noun, omitted, variants } = block;
   const rows = items.map(({ cells }) =>
     cells.filter((cell) => !isEmptyText(cell)).map((cell) => writeText(cell, SPANS)),
   );
@@ -88,7 +88,7 @@ function printBlock(block: CutBlock, indent: number): readonly Line[] {
       itemHead(item, rows[index] ?? [], widths, indent),
       ...itemBody(item, indent + DETAIL - 2),
     ]),
-    ...moreLine(left, noun, "; --format json and html have them all"),
+    ...moreLine(omitted, noun, "; --format json and html have them all"),
     ...moreLine(variants, noun, " of the same changes: --all"),
   ];
 }
@@ -129,7 +129,7 @@ function itemBody({ details = [], lines = [], command }: Item, indent: number): 
     ...shown.map(([label]) => columnsOf(label)),
     ...(lines.length > 0 ? [6] : []),
   );
-  const { lines: short, left } = shortLines(lines);
+  const { lines: short, omitted } = shortLines(lines);
   return [
     ...shown.map(([label, text]) => nameLine(indent, label, columns, ...writeText(text, SPANS))),
     ...short.map((each, index) => {
@@ -141,17 +141,17 @@ function itemBody({ details = [], lines = [], command }: Item, indent: number): 
       );
       return { ...row, hang: row.hang + 2 };
     }),
-    ...(left === 0
+    ...(omitted === 0
       ? []
-      : [nameLine(indent, "", columns, span(`  … ${amountText(left, "more line")}`, "dim"))]),
+      : [nameLine(indent, "", columns, span(`  … ${amountText(omitted, "more line")}`, "dim"))]),
     ...(command === undefined ? [] : [commandLine(indent, "try", Math.max(3, columns), command)]),
   ];
 }
 
-function moreLine(left: number, noun: string, where: string): readonly Line[] {
-  return left <= 0
+function moreLine(omitted: number, noun: string, where: string): readonly Line[] {
+  return omitted <= 0
     ? []
-    : [BLANK, line(2, span(`… ${amountText(left, `more ${noun}`)}${where}`, "dim"))];
+    : [BLANK, line(2, span(`… ${amountText(omitted, `more ${noun}`)}${where}`, "dim"))];
 }
 
 export function inlineLine(text: Text): Line {

@@ -210,8 +210,8 @@ async function followingPolicies(
   const tree = await openTree(base, "--base", io);
   const { environment } = options;
   // As `signalbox simulate`: head may add an overlay that base does not have.
-  const isThere = environment !== null && (await overlaysOf(tree, options.config)).has(environment);
-  const before = await compileSide(tree, { ...options, environment: isThere ? environment : null });
+  const exists = environment !== null && (await overlaysOf(tree, options.config)).has(environment);
+  const before = await compileSide(tree, { ...options, environment: exists ? environment : null });
   if ("diagnostics" in before) {
     printFindings(before.diagnostics, io, allSources(before.files));
     throw new CommandError("--base: its files have errors, so what is enforced there is unknown");
@@ -348,15 +348,17 @@ export async function explainFromServer(
 /** Notes where the caller's key, which a server decides for, differs from the sample's. */
 function serverKeyNotes({ key, budget }: JsonObject, sample: SampleRequest): readonly string[] {
   // A point without an owner is of a key whose owner policies do not see.
-  const isSame =
+  const isSameKey =
     !isJsonObject(key) ||
     canonicalJson({ owner: "other", ...key }) === canonicalJson({ owner: "other", ...sample.key });
-  const isAsLeft = typeof budget !== "string" || budget === (sample.budget ?? "unlimited");
+  const isSameBudget = typeof budget !== "string" || budget === (sample.budget ?? "unlimited");
   return [
-    isSame
+    isSameKey
       ? ""
       : "the key in SIGNALBOX_KEY has other attributes than the key in --point; the answer is for the key in SIGNALBOX_KEY",
-    isAsLeft ? "" : `the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`,
+    isSameBudget
+      ? ""
+      : `the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`,
   ].filter(Boolean);
 }
 

@@ -250,10 +250,10 @@ function readSource(
       `--server, --${second}: the decision comes from files or from a server; give one of them`,
     );
   }
-  const isHere = base === undefined && head === undefined;
+  const isWorkingTree = base === undefined && head === undefined;
   return {
     // Both trees have it at the same path.
-    config: isHere ? config : readPath(config, "--config"),
+    config: isWorkingTree ? config : readPath(config, "--config"),
     environment: readEnvironment(values.environment, io),
     cache,
     base: base === undefined ? null : readTree(base, "--base"),

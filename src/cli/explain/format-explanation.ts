@@ -144,10 +144,10 @@ function candidateItems(explanation: JsonObject): readonly Item[] {
     .toSorted((left, right) => rankOf(left) - rankOf(right))
     .map((candidate) => {
       const rank = rankOf(candidate);
-      const leftOut = explanation["outcome"] === "deny" ? "–" : "– left out:";
+      const excluded = explanation["outcome"] === "deny" ? "–" : "– left out:";
       const text = located(
         [
-          `${rank < plan.length ? `${rank + 1}.` : leftOut} `,
+          `${rank < plan.length ? `${rank + 1}.` : excluded} `,
           strong(textOf(candidate, "endpoint")),
           quoted(
             ` (${textOf(candidate, "rank")}): ${textOf(candidate, "model")} at ${textOf(candidate, "provider")}, ${textOf(candidate, "region")}`,

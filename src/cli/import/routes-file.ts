@@ -129,7 +129,7 @@ function providerRow(
   { endpoints, answers, health }: ImportedConfiguration,
   provider: PlannedProvider,
 ): JsonObject {
-  const isOwn = isSelfHosted(provider);
+  const isPrivate = isSelfHosted(provider);
   const most = Math.max(
     ...endpoints.map((row) => (row.provider === provider ? (row.maxConcurrency ?? 0) : 0)),
   );
@@ -148,8 +148,8 @@ function providerRow(
     preset: provider.preset,
     ...provider.row,
     region: provider.region,
-    trains_on_data: !isOwn && answers.trainsOnData,
-    retention: isOwn ? "none" : null,
+    trains_on_data: !isPrivate && answers.trainsOnData,
+    retention: isPrivate ? "none" : null,
     timeouts: filled(present(times)),
     health: filled(health),
     max_concurrency: most > DEFAULT_CONCURRENCY ? most : null,

@@ -170,10 +170,10 @@ function readConsole(
   adminHost: string,
   flags: PlainHttp,
 ): ConsoleListener {
-  const isNear = isLoopback(adminHost);
-  if (given === undefined) return isNear ? "admin" : "off";
+  const isLocal = isLoopback(adminHost);
+  if (given === undefined) return isLocal ? "admin" : "off";
   const listener = readValue("--console", given, CONSOLE_LISTENERS);
-  if (listener !== "admin" || isNear || flags.behindProxy || flags.insecureHttp) return listener;
+  if (listener !== "admin" || isLocal || flags.behindProxy || flags.insecureHttp) return listener;
   throw new UsageError(
     "--console: --admin-host is reached from other machines, and the admin listener has no TLS: serve the console on the " +
       "public listener, or give --behind-proxy or --insecure-http",

@@ -476,9 +476,9 @@ async function writeKeyFile(file: string, text: string) {
     const call: unknown = error instanceof Error ? Reflect.get(error, "syscall") : undefined;
     // Before it is opened, a file of this name is another one.
     if (call !== "mkdir" && call !== "open") await rm(file, { force: true });
-    const isThere = call === "open" && errorCode(error) === "EEXIST";
+    const isExisting = call === "open" && errorCode(error) === "EEXIST";
     throw new CommandError(
-      `--first-key-file: ${file} ${isThere ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +
+      `--first-key-file: ${file} ${isExisting ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +
         `name a new file in a folder that can be written, or give a key of your own as ${BOOTSTRAP_VARIABLE}`,
       { cause: error },
     );

@@ -44,7 +44,7 @@ export function meetsGate(
   const gated = promoting ? [report.declared, report.promoted] : [report.declared];
   return (
     gated.some((comparison) => meets(comparison, value)) ||
-    isMetLatently(report, value, promoting) ||
+    hasLatentChange(report, value, promoting) ||
     isMetByFiles(report, value)
   );
 }
@@ -52,7 +52,7 @@ export function meetsGate(
 /**
  * Latent changes: a later change of the row alone would not be reported as wider.
  */
-function isMetLatently(
+function hasLatentChange(
   { future_rows: latent }: SimulationReport,
   value: FailOnValue,
   promoting: boolean,

@@ -373,10 +373,10 @@ export async function enforcedDigests(
     const [id, slot] = [textOf(policy, "id"), objectOf(policy, "enforced")];
     const digest = slot === null || slot.content === "removal" ? null : textOf(slot, "digest");
     enforced.set(id, digest);
-    const isKnown = trees.some((tree) =>
+    const isOnEitherSide = trees.some((tree) =>
       tree.policies.policies.some((one) => one.contract.id === id && one.digest === digest),
     );
-    if (digest === null || isKnown) continue;
+    if (digest === null || isOnEitherSide) continue;
     throw new CommandError(
       `${flag}: the server enforces ${id} ${textOf(slot, "revision")} (${digest.slice(0, 8)}), which neither side has; simulate with the base that the server runs`,
     );

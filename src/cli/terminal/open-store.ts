@@ -40,7 +40,7 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
   const named = flag ?? (url === "" ? file : url);
   if (isPostgresUrl(named)) return named;
   return named === ""
-    ? ownDatabase(join(io.cwd, ".signalbox", "signalbox.db"))
+    ? localDatabase(join(io.cwd, ".signalbox", "signalbox.db"))
     : resolve(io.cwd, named);
 }
 
@@ -52,7 +52,7 @@ const OPEN_TO_OTHERS = 0o077;
  *
  * @throws {CommandError}
  */
-function ownDatabase(path: string): string {
+function localDatabase(path: string): string {
   const mode =
     process.platform === "win32" ? 0 : (statSync(path, { throwIfNoEntry: false })?.mode ?? 0);
   if ((mode & OPEN_TO_OTHERS) === 0) return path;

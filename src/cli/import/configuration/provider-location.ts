@@ -101,8 +101,8 @@ function ofPreset(preset: Preset | undefined, claimed: string | null): ProviderL
   const [widest, url] = all.find(([name]) => name === "global") ?? all[0] ?? ["global", ""];
   if (claimed !== null && area !== null && area.length > 1 && url.includes(widest))
     return { region: claimed, baseUrl: url.replaceAll(widest, claimed) };
-  const isOnly = widest === "global" || widest === OWN || all.length === 1;
-  if (claimed === null && isOnly) return { region: widest, baseUrl: null };
+  const isCertain = widest === "global" || widest === OWN || all.length === 1;
+  if (claimed === null && isCertain) return { region: widest, baseUrl: null };
   const doubt = `the region is not known here: \`${widest}\` is written; docs/presets.md lists the others`;
   return { region: widest, baseUrl: null, doubt };
 }

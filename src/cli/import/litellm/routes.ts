@@ -127,8 +127,8 @@ export function applyProviderSettings(
   }
   const fails = router.number("allowed_fails") ?? litellm.number("allowed_fails") ?? -1;
   const cooldown = router.number("cooldown_time") ?? litellm.number("cooldown_time") ?? 0;
-  const isOff = router.flag("disable_cooldowns") === true;
-  if (isOff)
+  const isDisabled = router.flag("disable_cooldowns") === true;
+  if (isDisabled)
     router.note(
       "carried",
       "disable_cooldowns",
@@ -138,7 +138,7 @@ export function applyProviderSettings(
     ...(fails >= 0 && { consecutive_failures: Math.min(10_000, Math.floor(fails) + 1) }),
     ...(cooldown > 0 && { ejection: duration(cooldown) }),
     ...(cooldown > 300 && { longest_ejection: duration(cooldown) }),
-    ...(isOff && { consecutive_failures: 0, failure_ratio: 0 }),
+    ...(isDisabled && { consecutive_failures: 0, failure_ratio: 0 }),
   };
   const each =
     router.number("default_max_parallel_requests") ?? general.number("max_parallel_requests") ?? 0;
@@ -548,21 +548,21 @@ export function applyTenantSettings(
   { endpoints, workspaces }: ImportedConfiguration,
 ): void {
   const priced = endpoints.every(({ price }) => price !== null);
-  const isOnly = workspaces.length === 1;
+  const isSingleWorkspace = workspaces.length === 1;
   const isLimited = litellm.has("max_budget") || litellm.has("budget_duration");
-  const { budget } = isLimited ? limitsOf(litellm, priced && isOnly) : {};
+  const { budget } = isLimited ? limitsOf(litellm, priced && isSingleWorkspace) : {};
   const all = general.number("global_max_parallel_requests") ?? 0;
   general.note(
     "changed",
     "global_max_parallel_requests",
-    isOnly
+    isSingleWorkspace
       ? "`limits.concurrency` of the workspace"
       : "`limits.concurrency` of each workspace: there is no limit for all workspaces together",
   );
   const perKey = perKeyLimits(litellm, priced);
   for (const [index, workspace] of workspaces.entries()) {
     const limits = {
-      ...(isOnly && budget !== undefined && { budget }),
+      ...(isSingleWorkspace && budget !== undefined && { budget }),
       ...(all >= 1 && { concurrency: Math.min(1_000_000, Math.floor(all)) }),
       ...workspace.limits,
       ...(Object.keys(perKey).length > 0 && { per_key: perKey }),

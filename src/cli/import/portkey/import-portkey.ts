@@ -410,14 +410,14 @@ function addPlan(
   const [first] = plan.tiers.flat();
   if (first === undefined) return [];
   const fits = ({ endpoint }: Tier[number]): boolean => {
-    const isFit = canReplace(endpoint, first.endpoint);
-    if (!isFit)
+    const isReplaceable = canReplace(endpoint, first.endpoint);
+    if (!isReplaceable)
       report.add(
         "left_out",
         endpoint.origin,
         "cannot stand in for the first target: another kind of call, or other vectors",
       );
-    return isFit;
+    return isReplaceable;
   };
   const add = (
     tier: Tier,

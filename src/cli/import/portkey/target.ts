@@ -180,11 +180,11 @@ function addressOf(
     return baseUrlOf(`https://${resource}.openai.azure.com${path}`, fields, imported);
   // Portkey has no address for self-hosted servers; a secret of its vault may have one:
   // `secret_mappings: [{ target_field, … }]`.
-  const isOwn = preset === null || presetOf(preset)?.provider.network === "private";
+  const isPrivate = preset === null || presetOf(preset)?.provider.network === "private";
   const isSecret = fields
     .rows("secret_mappings")
     .some((row) => row.text("target_field") === "custom_host");
-  if (!isOwn && !isSecret) return null;
+  if (!isPrivate && !isSecret) return null;
   return missingAddress(
     slug,
     fields,

@@ -208,8 +208,8 @@ export const SO_FAR = "only the classes that were decided were looked at";
 export const NOT_JUDGED = "not judged: not every class of requests was decided";
 
 export function coverageMessage({ title, text, missing }: CoverageModel): string {
-  const left = missing.length === 0 ? "" : `; missing: ${listText(missing)}`;
-  return `${capitalised(title)} covered by all requests of head: ${text}${left}`;
+  const missingText = missing.length === 0 ? "" : `; missing: ${listText(missing)}`;
+  return `${capitalised(title)} covered by all requests of head: ${text}${missingText}`;
 }
 
 /**

@@ -60,15 +60,15 @@ export function firstScreen(
   const columns = whoColumns(screen);
   const linesOf = (rows: readonly ScreenRow[]): readonly Line[] =>
     rows.flatMap((row) => rowLines(row, columns));
-  const left = new Set<ScreenRow>();
+  const omitted = new Set<ScreenRow>();
   const shown = (): readonly Line[] => {
-    const tags = new Set([...left].map(({ tag }) => tag));
-    const more = `… ${left.size} more below: ${[...tags].join(", ")}`;
+    const tags = new Set([...omitted].map(({ tag }) => tag));
+    const more = `… ${omitted.size} more below: ${[...tags].join(", ")}`;
     return [
       ...head,
       ...(screen.rows.length === 0 ? [] : [BLANK]),
-      ...linesOf(screen.rows.filter((row) => !left.has(row))),
-      ...(left.size === 0 ? [] : [line(0, span(`${padded("", TAGS)}${more}`, "dim"))]),
+      ...linesOf(screen.rows.filter((row) => !omitted.has(row))),
+      ...(omitted.size === 0 ? [] : [line(0, span(`${padded("", TAGS)}${more}`, "dim"))]),
       ...(tail.length === 0 ? [] : [BLANK]),
       ...tail,
     ];
@@ -78,9 +78,9 @@ export function firstScreen(
   const cuttable = screen.rows.filter(({ kept }) => !kept).toReversed();
   for (const row of cuttable.toSorted((one, other) => other.rank - one.rank)) {
     if (height() <= MOST_LINES) break;
-    left.add(row);
+    omitted.add(row);
   }
-  return { first: shown(), further: linesOf(screen.rows.filter((row) => left.has(row))) };
+  return { first: shown(), further: linesOf(screen.rows.filter((row) => omitted.has(row))) };
 }
 
 function headLines({ verdict, tone, headline, location: where, facts }: Screen): readonly Line[] {

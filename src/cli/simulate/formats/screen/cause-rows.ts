@@ -128,8 +128,8 @@ function sameTexts(cause: CauseReport, report: ReportModel): readonly string[] {
   const counted = new Set([...changing, ...unaffected.map(({ workspace }) => workspace)]);
   // Of those without the routes, callers who name a region that is gone are refused.
   const others = report.head.workspaces.filter((workspace) => !counted.has(workspace)).length;
-  const left = Math.min(without, others);
-  const rest = left === 0 ? [] : [`${amountText(left, "workspace")} without ${names}`];
+  const remaining = Math.min(without, others);
+  const rest = remaining === 0 ? [] : [`${amountText(remaining, "workspace")} without ${names}`];
   return [...parts, ...rest];
 }
 

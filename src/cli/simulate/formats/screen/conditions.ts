@@ -56,10 +56,11 @@ function unusualOf(
   const chosen = conditions.has(SOME) ? preferenceValues(preferences) : [];
   const always: readonly string[] = ALWAYS_USED[operation] ?? [];
   // The example has the most usual values that the group has.
-  const isUnusual = key.environment !== "" && key.environment !== USUAL && hasUsual(report);
+  const isOtherEnvironment =
+    key.environment !== "" && key.environment !== USUAL && hasUsualEnvironment(report);
   const lists = Object.entries<readonly string[]>({
     ...Object.fromEntries(chosen.filter(([name]) => Object.hasOwn(preferences ?? {}, name))),
-    environment: isUnusual ? [key.environment] : [],
+    environment: isOtherEnvironment ? [key.environment] : [],
     needs,
     features: features.filter((feature) => !always.includes(feature)),
     key_labels: key.labels,
@@ -108,7 +109,7 @@ function someText(alternatives: readonly string[] | undefined): readonly string[
 /** Comes first among environments, where the vocabulary has it. */
 const USUAL = "production";
 
-function hasUsual({ declared, promoted }: ReportModel) {
+function hasUsualEnvironment({ declared, promoted }: ReportModel) {
   return [...declared.groups, ...promoted.groups].some(
     ({ example }) => example.key.environment === USUAL,
   );
@@ -116,7 +117,7 @@ function hasUsual({ declared, promoted }: ReportModel) {
 
 /** Whether the joined conditions are those of all the groups. */
 export function areJoined(groups: readonly ChangeGroup[], report: ReportModel): boolean {
-  return joined(groups, report).left.length === 0;
+  return joined(groups, report).rest.length === 0;
 }
 
 /** Whether a group meets the conditions of another one, but for preferences. */
@@ -136,15 +137,15 @@ export function isWithin(inner: ChangeGroup, outer: ChangeGroup): boolean {
 function joined(
   groups: readonly ChangeGroup[],
   report: ReportModel,
-): { readonly conditions: Conditions; readonly left: readonly Conditions[] } {
-  let [conditions = new Map(), ...left]: Conditions[] = groups.map((group) =>
+): { readonly conditions: Conditions; readonly rest: readonly Conditions[] } {
+  let [conditions = new Map(), ...rest]: Conditions[] = groups.map((group) =>
     conditionsOf(group, report),
   );
   for (;;) {
     const current = conditions;
-    const next = left.find((other) => differences(current, other).length <= 1);
-    if (next === undefined) return { conditions, left };
-    left = left.filter((other) => other !== next);
+    const next = rest.find((other) => differences(current, other).length <= 1);
+    if (next === undefined) return { conditions, rest };
+    rest = rest.filter((other) => other !== next);
     const [dimension] = differences(current, next);
     if (dimension !== undefined) conditions = without(current, next, dimension, report);
   }
@@ -153,18 +154,18 @@ function joined(
 function conditionsOf(group: ChangeGroup, report: ReportModel): Conditions {
   const chosen = Object.keys(group.example.preferences ?? {});
   // The need that a denial is about is a condition already.
-  const isNeeding = group.conditions.some(
+  const hasNeedCondition = group.conditions.some(
     ({ dimension }) => dimension === "needs" || dimension === "features",
   );
   // A preference that only some requests of the group have is no condition of the group.
-  const isLost = chosen.some((name) =>
+  const hasPartialPreference = chosen.some((name) =>
     group.conditions.every(({ dimension }) => dimension !== name),
   );
   return new Map([
-    ...(isLost ? [[SOME, []] as const] : []),
+    ...(hasPartialPreference ? [[SOME, []] as const] : []),
     ...group.conditions
       .filter(({ dimension }) => chosen.length > 0 || !PREFERENCES.has(dimension))
-      .filter(({ dimension }) => !isNeeding || dimension !== "denied_for")
+      .filter(({ dimension }) => !hasNeedCondition || dimension !== "denied_for")
       .map(({ dimension, values }) => [dimension, values] as const),
     ...(chosen.length > 0 ? [] : plainConditions(group, report)),
   ]);

@@ -124,14 +124,14 @@ export function movedOf(
   { entries }: CauseReport,
 ): CandidateReport | null {
   if (!kinds.includes("destination_changed")) return null;
-  const isAbout = ({ endpoint, model, provider }: CandidateReport) =>
+  const isChanged = ({ endpoint, model, provider }: CandidateReport) =>
     entries.some(
       ({ kind, subject }) =>
         (kind === "endpoint" && subject === endpoint) ||
         (kind === "provider" && subject === provider) ||
         (kind === "model" && subject === model),
     );
-  return head.plan.find(isAbout) ?? null;
+  return head.plan.find(isChanged) ?? null;
 }
 
 /** Whether the headline is about a route. */

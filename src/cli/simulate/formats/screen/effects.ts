@@ -56,12 +56,12 @@ function processorOf({ endpoint, provider, region, host }: CandidateReport) {
 }
 
 /** Whether only callers with preferences are refused: plain requests that get elsewhere matter more. */
-export function isSomeRefusal({ tag, group }: Pick<Effect, "tag" | "group">): boolean {
+export function refusesPreferencesOnly({ tag, group }: Pick<Effect, "tag" | "group">): boolean {
   return tag === "BREAKS" && Object.keys(group.example.preferences ?? {}).length > 0;
 }
 
 export function rankOf(tag: ScreenTag, effect?: Effect): number {
-  return effect !== undefined && isSomeRefusal(effect)
+  return effect !== undefined && refusesPreferencesOnly(effect)
     ? IMPORTANCE.indexOf("NARROWS") + 0.5
     : IMPORTANCE.indexOf(tag);
 }

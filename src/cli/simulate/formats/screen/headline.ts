@@ -21,7 +21,7 @@ import {
 import { isWithoutEffect } from "../../../../simulate/report/cause-parts.ts";
 import type { SettingEffect } from "../../../../simulate/settings/setting-effect.ts";
 import type { EffectTag } from "../wording/comparison.ts";
-import { type Effect, isSomeRefusal } from "./effects.ts";
+import { type Effect, refusesPreferencesOnly } from "./effects.ts";
 
 /** The change of the files in one sentence without a full stop. */
 export function headlineOf(cause: CauseReport, report: ReportModel): string {
@@ -333,8 +333,8 @@ export function questionOf(
   if (kind === "overlay") return `what does ${path} change? compare it with --environment`;
   if (rename !== undefined) return questionOfRename(rename, cause);
   const requests = (tag: EffectTag) =>
-    requestsText(effects.filter((effect) => effect.tag === tag && !isSomeRefusal(effect)));
-  const some = requestsText(effects.filter(isSomeRefusal));
+    requestsText(effects.filter((effect) => effect.tag === tag && !refusesPreferencesOnly(effect)));
+  const some = requestsText(effects.filter(refusesPreferencesOnly));
   const refused = requests("BREAKS");
   const broken = refused || (some && `some ${some}`);
   const moves = effects.filter((effect) => effect.tag === "MOVES" || isMoved(effect, cause));

@@ -23,7 +23,7 @@ import {
   effectsOf,
   gateTest,
   isCounted,
-  isSomeRefusal,
+  refusesPreferencesOnly,
   NEW_PATH,
   rankOf,
   type Effect,
@@ -101,7 +101,7 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
   const [simplest] = effectsInOrder.flatMap(({ effects }) => effects);
   const others = changing.length - 1;
   const broken = effectsInOrder[0]?.effects.filter(
-    (effect) => effect.tag === "BREAKS" && !effect.promoted && !isSomeRefusal(effect),
+    (effect) => effect.tag === "BREAKS" && !effect.promoted && !refusesPreferencesOnly(effect),
   );
   const refused = listText([...new Set(broken?.flatMap(({ workspaces }) => workspaces))], 3);
   // Other headlines are about refusals themselves, or only have those.
@@ -152,11 +152,11 @@ function rowsByCause(
     const headlines = facts.filter(({ tag }) => tag === "CHANGE");
     const others = facts.filter(({ tag }) => tag !== "CHANGE");
     const shown = key === worst ? headlines.filter(({ gates }) => gates.length > 0) : headlines;
-    const isApart = isLong || typeof key === "string";
+    const isSeparate = isLong || typeof key === "string";
     return [...shown, ...others].map((row, index) => ({
       ...row,
-      kept: row.kept || row.gates.length > 0 || (!isApart && index === 0),
-      location: isApart || (index === 0 && key !== worst) ? row.location : "",
+      kept: row.kept || row.gates.length > 0 || (!isSeparate && index === 0),
+      location: isSeparate || (index === 0 && key !== worst) ? row.location : "",
     }));
   });
 }
@@ -292,14 +292,14 @@ function causeFacts(
     !isAfterPromotion(cause, report) &&
     effects.some(({ tag }) => tag === "WIDENS");
   const isLong = changing.length > MOST_CHANGES;
-  const isApart = isSingle || isLong;
-  const change = isApart || priceText === "" ? "" : `; ${priceText}`;
+  const isSeparate = isSingle || isLong;
+  const change = isSeparate || priceText === "" ? "" : `; ${priceText}`;
   return [
     ...effects.map((effect) => ({ ...effectFact(effect, cause, report), ...origin })),
     ...rowsOfCause(cause, report, isSingle).map(([tag, text]) =>
       plainFact(tag, text, { ...origin, gates: tag === "LATENT" ? latentGates : [] }),
     ),
-    ...(isApart && priceText !== "" ? [plainFact("NOTE", priceText, origin)] : []),
+    ...(isSeparate && priceText !== "" ? [plainFact("NOTE", priceText, origin)] : []),
     ...(isDescribed
       ? []
       : [

@@ -213,8 +213,8 @@ export function warningsSection({ base, head }: ReportModel): Section {
   const keyOf = ({ code, file, message }: (typeof head.warnings)[number]) =>
     JSON.stringify([code, file, message]);
   const without = (some: typeof head.warnings, others: typeof head.warnings) => {
-    const known = new Set(others.map(keyOf));
-    return some.filter((warning) => !known.has(keyOf(warning)));
+    const excluded = new Set(others.map(keyOf));
+    return some.filter((warning) => !excluded.has(keyOf(warning)));
   };
   const added = without(head.warnings, base.warnings);
   const both = without(head.warnings, added);

@@ -28,8 +28,8 @@ export function promotedDifference({ declared, promoted }: SimulationReport) {
   const added = new Set(promotedGroups({ declared, promoted }).map(({ id }) => id));
   const groups = promoted.groups.filter(({ id }) => added.has(id));
   const paths = PATHS.flatMap((member) => {
-    const known = new Set(declared[member].map(pathKey));
-    return promoted[member].filter((path) => !known.has(pathKey(path)));
+    const declaredKeys = new Set(declared[member].map(pathKey));
+    return promoted[member].filter((path) => !declaredKeys.has(pathKey(path)));
   });
   return {
     /** Groups that promotion makes, or makes larger: those are shown whole. */
