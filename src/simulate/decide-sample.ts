@@ -130,13 +130,13 @@ export function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;
     // Where the table denies, policies do not matter.
-    const isByTable = policy === "approvals" || policy === "preferences";
+    const isTableDenial = policy === "approvals" || policy === "preferences";
     return {
       plan: [],
       maxCandidates: null,
       denial: { policy, constraint, reason },
       edits: null,
-      indeterminate: !isByTable && isIndeterminate(decision),
+      indeterminate: !isTableDenial && isIndeterminate(decision),
     };
   }
   const { plan, maxCandidates, edits } = decision;

@@ -316,9 +316,9 @@ function distinguishing(
   const canDistinguish = (reader: Reader): boolean => {
     if (counted[kind]?.some((path) => readsPath(reader, path)) === true) return true;
     if (!PATHS[kind].some((path) => readsPath(reader, path))) return false;
-    const isKnown = (name: string) =>
+    const mentions = (name: string) =>
       reader.names(name) || ambiguous.some((names) => names.of(reader).has(name));
-    return reader.inspects.length > 0 || isKnown(from) || isKnown(to);
+    return reader.inspects.length > 0 || mentions(from) || mentions(to);
   };
   const found = [...base.contents, ...head.contents].flatMap(({ rules, contract }) =>
     rules !== null && canDistinguish(policyReader(rules)) ? [contract.id] : [],

@@ -81,7 +81,7 @@ export function mapScalars<Result>(make: Make<Result>): {
 export function readScalars(of: (member: ScalarMember, name: string) => unknown): Scalars | null {
   const found = mapScalars((member, { name, plain, values }) => {
     const value = of(member, name);
-    return typeof plain === "boolean" ? value === true : values.find((known) => known === value);
+    return typeof plain === "boolean" ? value === true : values.find((one) => one === value);
   });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each is one of its own values
   return Object.values(found).includes(undefined) ? null : (found as Scalars);

@@ -208,7 +208,7 @@ function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
 /** Which policies act, by their positions among all of a side. */
 export function actingPolicies({ policies, promoted }: LoadedViews) {
   const identities = policies.map(({ single }) => single.identity);
-  const left = new Set(
+  const promotedKeys = new Set(
     promoted.policies.flatMap(({ identity }) =>
       identity.slot === "enforced" ? [contentKey(identity)] : [],
     ),
@@ -220,7 +220,7 @@ export function actingPolicies({ policies, promoted }: LoadedViews) {
     identities.flatMap((identity, index) => (acts(identity) ? [index] : []));
   return {
     declared: indicesOf(({ slot }) => slot === "enforced"),
-    promoted: indicesOf((identity) => left.has(contentKey(identity))),
+    promoted: indicesOf((identity) => promotedKeys.has(contentKey(identity))),
     /** With every candidate promoted. */
     all: indicesOf(({ id, slot }) => slot === "candidate" || !replaced.has(id)),
   };

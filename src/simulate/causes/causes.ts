@@ -69,12 +69,12 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
       : await variantsOf(units, { ...question, trees, renamed });
   const found = variants === null ? [] : await attribute(groups, variants);
   const exceptions = variants === null ? [] : exceptionsOf(groups, variants.head);
-  const causeOf = (own: readonly ChangedUnit[], its: readonly ViewedGroup[]) =>
-    causeReport(own, its, exceptions, question);
-  const causes = joined(units, found).map(({ members, groups: own }) =>
+  const causeOf = (causeUnits: readonly ChangedUnit[], causeGroups: readonly ViewedGroup[]) =>
+    causeReport(causeUnits, causeGroups, exceptions, question);
+  const causes = joined(units, found).map(({ members, groups: indices }) =>
     causeOf(
       members.flatMap((index) => units[index] ?? []),
-      own.flatMap((index) => groups[index] ?? []),
+      indices.flatMap((index) => groups[index] ?? []),
     ),
   );
   const alone = others.map((entry) =>
@@ -146,8 +146,8 @@ function causeReport(
   const renames = units.flatMap(({ rename }) => rename ?? []);
   // The row itself comes before the members of a renamed row.
   const entries = units
-    .flatMap(({ row, entries: own }) =>
-      own.map((entry) => ({ entry, rank: row === null ? importance(entry) : -1 })),
+    .flatMap(({ row, entries: unitEntries }) =>
+      unitEntries.map((entry) => ({ entry, rank: row === null ? importance(entry) : -1 })),
     )
     .toSorted((left, right) => left.rank - right.rank)
     .map(({ entry }) => entry);
@@ -177,9 +177,9 @@ function rankOf(
   { groups, promoted_groups: more }: CauseReport,
   { declared, promoted }: CauseQuestion,
 ): number {
-  const own = new Set([...groups, ...more]);
+  const ids = new Set([...groups, ...more]);
   const ranks = [...declared.groups, ...promoted.groups]
-    .filter(({ id }) => own.has(id))
+    .filter(({ id }) => ids.has(id))
     .flatMap(({ kinds }) => kinds.map((kind) => CHANGES[kind].rank));
   return Math.min(...ranks, Number.MAX_SAFE_INTEGER);
 }
@@ -243,14 +243,14 @@ export async function attribute(
 ): Promise<readonly Attribution[]> {
   const { length: units } = variants.undone;
   if (units === 1) return groups.map(() => attribution([0], []));
-  let left = MOST_DECISIONS;
+  let budget = MOST_DECISIONS;
   const found: Attribution[] = [];
   for (const { group, view } of groups) {
     const causes = new Set<number>();
     const linked: (readonly number[])[] = [];
     for (const sample of samplesOf(group)) {
-      if (left <= 0) break;
-      left -= units;
+      if (budget <= 0) break;
+      budget -= units;
       const { units: changed, together } = await causesOfSample(sample, group, view, variants);
       for (const unit of changed) causes.add(unit);
       linked.push(...together);
@@ -298,8 +298,8 @@ async function causesOfSample(
   }
   // Two former names in one request are each refused alone: that does not make them one change.
   const first = enough.find(isRename);
-  const own = first === undefined ? enough : [first];
-  return attribution(own, own);
+  const causes = first === undefined ? enough : [first];
+  return attribution(causes, causes);
 }
 
 /** The example, then one request of each other workspace and route. */
@@ -338,13 +338,13 @@ function causeFacts(
   const unaffected = approving
     .filter(({ id }) => !affected.has(id))
     .map(({ id, approve }) => ({ workspace: id, why: notApproved(approve, gains) }));
-  const known = new Set([...affected, ...approving.map(({ id }) => id)]);
+  const counted = new Set([...affected, ...approving.map(({ id }) => id)]);
   return {
     gains,
     loses: onlyIn(groups, "base", base.table),
     routes: rows,
     unaffected: routes.length === 0 ? [] : unaffected,
-    without_routes: Object.keys(head.table.workspaces).filter((id) => !known.has(id)).length,
+    without_routes: Object.keys(head.table.workspaces).filter((id) => !counted.has(id)).length,
   };
 }
 
@@ -473,8 +473,8 @@ function policyEntries(
  * its files.
  */
 function filesOf({ contents }: CompiledSide): ReadonlyMap<string, SideContent> {
-  const own = contents.filter(({ isKept, rules }) => !isKept && rules !== null);
-  return new Map(own.map((content) => [content.contract.id, content]));
+  const filePolicies = contents.filter(({ isKept, rules }) => !isKept && rules !== null);
+  return new Map(filePolicies.map((content) => [content.contract.id, content]));
 }
 
 function sourceOf(sources: readonly Source[], id: string) {
@@ -487,8 +487,8 @@ function isLibrary({ path }: Source) {
 
 function fileStart(id: string, sources: SideSources): SideLocation | null {
   for (const side of ["head", "base"] as const) {
-    const own = sourceOf(sources[side], id);
-    if (own !== undefined) return { file: own.path, line: 1, column: 1, side };
+    const source = sourceOf(sources[side], id);
+    if (source !== undefined) return { file: source.path, line: 1, column: 1, side };
   }
   return null;
 }
@@ -504,9 +504,9 @@ interface ChangedLines {
  * Comments count only where nothing else differs.
  */
 function changedLines(id: string, { base, head }: SideSources): ChangedLines | null {
-  const own = sourceOf(head, id);
+  const policySource = sourceOf(head, id);
   const libraries = head.filter(isLibrary);
-  for (const source of own === undefined ? libraries : [own, ...libraries]) {
+  for (const source of policySource === undefined ? libraries : [policySource, ...libraries]) {
     const before = base.find(
       ({ path }) => basename(path) === basename(source.path) && sameFolder(path, source.path),
     );

@@ -34,11 +34,11 @@ export function changedUnits(
     ...renames.map((row) => ({ ...unitOf(row.entries, null, row.rename), row })),
     ...policies.map((entry) => {
       const mode = modes.get(entry.subject);
-      const own = mode === undefined ? [] : [mode];
-      const entries = [entry, ...own.map((row) => row.entry)];
-      return { entries, rows: own, policy: entry.subject, rename: null, row: null };
+      const modeRows = mode === undefined ? [] : [mode];
+      const entries = [entry, ...modeRows.map((row) => row.entry)];
+      return { entries, rows: modeRows, policy: entry.subject, rename: null, row: null };
     }),
-    ...together(rows.filter((row) => !used.has(row))).map((own) => unitOf(own, modeOf(own), null)),
+    ...together(rows.filter((row) => !used.has(row))).map((set) => unitOf(set, modeOf(set), null)),
   ];
 }
 

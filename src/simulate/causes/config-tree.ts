@@ -122,8 +122,8 @@ export function locationOf(
 function changedPosition(was: Member | null, is: Member): Position {
   if (was?.node.kind !== "list" || is.node.kind !== "list") return is.keyAt;
   const text = (node: ConfigNode) => canonicalJson(plainValue(node));
-  const known = new Set(was.node.items.map(text));
-  return is.node.items.find((item) => !known.has(text(item)))?.at ?? is.keyAt;
+  const before = new Set(was.node.items.map(text));
+  return is.node.items.find((item) => !before.has(text(item)))?.at ?? is.keyAt;
 }
 
 /** Puts a member at a path of a tree instead of its own, or takes that out. */
@@ -133,19 +133,20 @@ export function putMember(
   member: Member | null,
   above: EntryPath = [],
 ): void {
-  const own = membersOf(node, above)?.get(name);
+  const existing = membersOf(node, above)?.get(name);
   const put = (value: ConfigNode | null) => {
     if (node.kind === "map") {
       if (value === null) node.members.delete(name);
-      else node.members.set(name, { keyAt: own?.keyAt ?? member?.keyAt ?? node.at, node: value });
+      else
+        node.members.set(name, { keyAt: existing?.keyAt ?? member?.keyAt ?? node.at, node: value });
     } else if (node.kind === "list") {
-      const index = own === undefined ? node.items.length : node.items.indexOf(own.node);
+      const index = existing === undefined ? node.items.length : node.items.indexOf(existing.node);
       node.items.splice(index, 1, ...(value === null ? [] : [value]));
     }
   };
   if (rest.length === 0) put(member?.node ?? null);
   else {
-    const value = own?.node ?? emptyMap(node);
+    const value = existing?.node ?? emptyMap(node);
     put(value);
     putMember(value, rest, member, [...above, name]);
   }

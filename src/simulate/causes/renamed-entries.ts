@@ -23,16 +23,16 @@ export function renamedRows(
 ): readonly RenamedRow[] {
   if (base === null) return [];
   const used = new Set<TreeEntry>();
-  const take = (taken: readonly TreeEntry[]): readonly TreeEntry[] => {
-    for (const entry of taken) used.add(entry);
-    return taken;
+  const markUsed = (marked: readonly TreeEntry[]): readonly TreeEntry[] => {
+    for (const entry of marked) used.add(entry);
+    return marked;
   };
   const same = renames.map(({ distinguished_by: policies, ...row }): RenamedRow => {
     const rename = { ...row, ...(policies.length > 0 && { distinguished_by: policies }) };
     return {
       ...row,
       rename,
-      entries: take([...rowsOf(entries, row), ...followers(entries, base, renames, row, used)]),
+      entries: markUsed([...rowsOf(entries, row), ...followers(entries, base, renames, row, used)]),
     };
   });
   const replaced = RENAMED_KINDS.flatMap((kind) => {
@@ -46,7 +46,7 @@ export function renamedRows(
         const row = { kind, from: gone.entry.subject, to: came.entry.subject };
         const following = followers(entries, base, [...renames, row], row, used);
         if (following.length === 0) continue;
-        take([came, gone, ...following]);
+        markUsed([came, gone, ...following]);
         return [{ ...row, rename: null, entries: [replacing(came, gone), gone, ...following] }];
       }
       return [];

@@ -66,10 +66,10 @@ export async function variantsOf(
   const variant = async (at: SideName, unit: ChangedUnit): Promise<DecidingSide | null> => {
     const { rows, policy } = unit;
     const [from, to] = [compiled[at], compiled[OTHER_SIDE[at]]];
-    const [own, other] = [trees[at], trees[OTHER_SIDE[at]]];
+    const [fromTree, toTree] = [trees[at], trees[OTHER_SIDE[at]]];
     let table: RoutingTable | null = from.table;
-    if (rows.length > 0 && own !== null && other !== null) {
-      const tree = treeWith(unit, own, other, names[at]);
+    if (rows.length > 0 && fromTree !== null && toTree !== null) {
+      const tree = treeWith(unit, fromTree, toTree, names[at]);
       // `null` where it has an error, such as a name that is not there.
       const variantTable = compileTree(tree, { policies }, new Findings("routes.yaml"));
       table = variantTable && withRenames(variantTable, renames);
@@ -85,7 +85,7 @@ export async function variantsOf(
     return sideOf(table, contents);
   };
 
-  const own = await sideOf(head.table, head.contents);
+  const headSide = await sideOf(head.table, head.contents);
   const undone: (DecidingSide | null)[] = [];
   // One after the other: each may load policies.
   for (const unit of units) {
@@ -97,11 +97,11 @@ export async function variantsOf(
         )),
     );
   }
-  const before = await sideOf(base.table, base.contents);
+  const baseSide = await sideOf(base.table, base.contents);
   const done = new Map<ChangedUnit, Promise<DecidingSide | null>>();
   return {
-    base: before,
-    head: own,
+    base: baseSide,
+    head: headSide,
     undone,
     isRename: (index) => units[index]?.rename != null,
     done: async (index) => {
@@ -134,19 +134,19 @@ function withRows(
  */
 function treeWith(
   { rows, row }: ChangedUnit,
-  own: ConfigNode,
+  target: ConfigNode,
   other: ConfigNode,
   renamed: readonly RowRename[],
 ): ConfigNode {
-  const isOwn = ({ kind, from, to }: RowRename) =>
+  const isRowRename = ({ kind, from, to }: RowRename) =>
     row !== null &&
     kind === row.kind &&
     [from, to].every((name) => name === row.from || name === row.to);
   const alike = renamedTree(
     other,
-    renamed.filter((one) => !isOwn(one)),
+    renamed.filter((one) => !isRowRename(one)),
   );
-  const tree = structuredClone(renamedTree(own, renamed.filter(isOwn).map(reversed)));
+  const tree = structuredClone(renamedTree(target, renamed.filter(isRowRename).map(reversed)));
   for (const { path } of rows)
     if (row === null || path.length === 2)
       putMember(tree, path, structuredClone(memberAt(alike, path)));

@@ -32,7 +32,7 @@ export interface GroupTally {
   /** Names that every request of the group has. */
   common: { needs: readonly string[]; features: readonly string[]; labels: readonly string[] };
   /** Dimension → values that requests of the group take. */
-  readonly taken: Map<string, Set<string>>;
+  readonly valuesByDimension: Map<string, Set<string>>;
   /**
    * Workspace and route → conditions of its plain requests, by their JSON, one for each operation
    * that has some in the group.
@@ -112,7 +112,7 @@ function addToGroup(
   members: readonly Member[],
   size: bigint,
   order: Order,
-  { common, taken }: ClassDetails,
+  { common, valuesByDimension }: ClassDetails,
 ) {
   const group = remembered(groups, groupKey(pair), (): GroupTally => ({
     kinds: pair.kinds,
@@ -121,7 +121,7 @@ function addToGroup(
     members: new Map(),
     operations: new Set(),
     common,
-    taken: new Map(),
+    valuesByDimension: new Map(),
     plain: new Map(),
     classes: 0,
     shapes: 0n,
@@ -134,9 +134,10 @@ function addToGroup(
   }
   group.operations.add(sample.operation);
   group.common = inCommon(group.common, common);
-  for (const part of taken)
-    if (isNew(part)) for (const [name, values] of part) addAll(group.taken, name, values);
-  if (isNew(pair)) addAll(group.taken, DENIED_FOR, subjectsOf(pair));
+  for (const part of valuesByDimension)
+    if (isNew(part))
+      for (const [name, values] of part) addAll(group.valuesByDimension, name, values);
+  if (isNew(pair)) addAll(group.valuesByDimension, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
   group.shapes += size * BigInt(members.length);
   if (order < group.order)
@@ -158,7 +159,8 @@ function mergeGroups(into: GroupTallies, from: GroupTallies) {
     for (const [workspace, routes] of group.members) addAll(existing.members, workspace, routes);
     for (const operation of group.operations) existing.operations.add(operation);
     existing.common = inCommon(existing.common, group.common);
-    for (const [name, values] of group.taken) addAll(existing.taken, name, values);
+    for (const [name, values] of group.valuesByDimension)
+      addAll(existing.valuesByDimension, name, values);
     for (const [member, found] of group.plain)
       for (const [text, conditions] of found) addPlain(existing, member, text, conditions);
     existing.classes += group.classes;
@@ -397,8 +399,8 @@ function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
   const whole = counts.map((perValue) =>
     perValue.map((count) => count === all / BigInt(perValue.length)),
   );
-  const left = amounts(whole, false);
-  return { any: true, conditions: all - size === left ? conditionsOf(levels, whole) : null };
+  const excluded = amounts(whole, false);
+  return { any: true, conditions: all - size === excluded ? conditionsOf(levels, whole) : null };
 }
 
 /** Without levels of which every value is chosen, or none. */

@@ -71,7 +71,7 @@ export function decidedClasses(space: Space, sides: OfSides<LoadedSide>, budget:
 
 /** The levels' part of {@link ClassDetails}. */
 interface LevelDetails {
-  readonly taken: ValuesByDimension;
+  readonly valuesByDimension: ValuesByDimension;
   readonly labels: readonly string[];
 }
 
@@ -155,11 +155,11 @@ function operationClasses(
   };
 
   const detailsOf = (state: ApprovalState, counts: PlainRequests["counts"]): ClassDetails => {
-    const { common, taken } = state.details();
+    const { common, valuesByDimension } = state.details();
     const ofLevels = remembered(details, counts, () => levelDetails(counts));
     return {
       common: { ...common, labels: ofLevels.labels },
-      taken: [taken, ofLevels.taken],
+      valuesByDimension: [valuesByDimension, ofLevels.valuesByDimension],
       plain: isPlain(state) ? { levels, counts } : null,
     };
   };
@@ -171,18 +171,18 @@ function operationClasses(
   };
 
   const levelDetails = (counts: PlainRequests["counts"]): LevelDetails => {
-    const taken = new Map<string, readonly string[]>();
+    const valuesByDimension = new Map<string, readonly string[]>();
     const labels: string[] = [];
     for (const [depth, { name, values }] of levels.entries()) {
-      const isTaken = (value: number) => (counts[depth]?.[value] ?? 0n) > 0n;
+      const hasRequests = (value: number) => (counts[depth]?.[value] ?? 0n) > 0n;
       if (name !== KEY_LABELS)
-        taken.set(
+        valuesByDimension.set(
           name,
-          values.filter((_, value) => isTaken(value)),
+          values.filter((_, value) => hasRequests(value)),
         );
-      else if (!isTaken(0)) labels.unshift(values[1] ?? "");
+      else if (!hasRequests(0)) labels.unshift(values[1] ?? "");
     }
-    return { taken, labels };
+    return { valuesByDimension, labels };
   };
 
   return {
@@ -224,9 +224,9 @@ function operationClasses(
      * Notes the policies' verdicts on the requests of a job without deciding them.
      *
      * @param job of which both sides are equal: verdicts of head are noted for base too.
-     * @param isEnough called repeatedly; true ends it. @throws {TimeUpError}
+     * @param isComplete called repeatedly; true ends it. @throws {TimeUpError}
      */
-    note(job: JobSpace, usage: OfSides<UsageTally>, isEnough: () => boolean): void {
+    note(job: JobSpace, usage: OfSides<UsageTally>, isComplete: () => boolean): void {
       const cache = new Map<string, StateVerdicts>();
       for (const state of job.states) {
         budget.check();
@@ -236,7 +236,7 @@ function operationClasses(
         const verdicts = verdictsOf("head", head, job.sampleOf(state), cache, usage.head);
         if (cache.size === size) continue;
         notedAsBase.note(usage.base, verdicts);
-        if (isEnough()) return;
+        if (isComplete()) return;
       }
     },
   };

@@ -74,7 +74,7 @@ export function profilesOf(diagrams: Diagrams, sizes: readonly number[]) {
     const all = above.get(leafOf(leaf)) ?? 0n;
     // Requests that take no node of a level have each of its values alike.
     return found.map((perValue) => {
-      const skipped = perValue.reduce((left, some) => left - some, all) / BigInt(perValue.length);
+      const skipped = perValue.reduce((rest, some) => rest - some, all) / BigInt(perValue.length);
       return perValue.map((some) => some + skipped);
     });
   };

@@ -41,7 +41,7 @@ export function assertionDiagrams(
         sides.map(({ table }) => level.seen({ projection, table }, value)).join("/"),
       ),
     );
-    return seen.every(isBlind) ? [] : [{ assertion, seen }];
+    return seen.every(isUniform) ? [] : [{ assertion, seen }];
   });
   return ({ job }, sample) =>
     byLevels
@@ -94,7 +94,7 @@ function buildDiagram(
       const result = given ?? answer(sample);
       const depth = levels.findIndex(
         (level, index) =>
-          fixed[index] === null && !isBlind(seen[index] ?? []) && result.dependsOn(level),
+          fixed[index] === null && !isUniform(seen[index] ?? []) && result.dependsOn(level),
       );
       return depth === -1 ? leafOf(result.number) : varied(sample, fixed, result, depth);
     });
@@ -134,7 +134,7 @@ function keyOf(levels: readonly Level[], fixed: readonly (string | null)[]): str
 }
 
 /** Whether a reader distinguishes no values of a level. @param texts that it sees for each. */
-function isBlind(texts: readonly string[]) {
+function isUniform(texts: readonly string[]) {
   return texts.every((text) => text === texts[0]);
 }
 

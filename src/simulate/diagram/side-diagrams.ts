@@ -110,7 +110,7 @@ function closedBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
 function closes({ verdict, effect, failing }: PolicyVerdict, filtered: readonly string[]): boolean {
   if (verdict === "pass") return false;
   if (verdict === "indeterminate" || effect === "gate") return true;
-  return effect === "require_all" && isLeft(failing, filtered);
+  return effect === "require_all" && hasUnfiltered(failing, filtered);
 }
 
 function obligedBy(state: Folded, { obligations }: PolicyEvaluation): Folded {
@@ -177,7 +177,7 @@ export function diagramUsage(
         const [result, evaluation] = pairs.at(leaf);
         return test(fold.at(result), evaluations.at(evaluation));
       });
-    const isClosing = () =>
+    const deniesRequests = () =>
       meets(fold.filters(among), (result, { verdicts }) => {
         const filtered = result.kind === "denied" ? [] : result.filtered.failing;
         const isEmpty = candidates.every(({ id }) => filtered.includes(id));
@@ -185,27 +185,27 @@ export function diagramUsage(
           ({ effect, verdict, failing }) =>
             effect === "require_all" &&
             verdict === "fail" &&
-            (isEmpty || isLeft(failing, filtered)),
+            (isEmpty || hasUnfiltered(failing, filtered)),
         );
       });
-    const isObliging = () => {
+    const changesRequests = () => {
       const ids = candidates.map(({ id }) => id);
       return meets(fold.results(among, ids), (result, { obligations }) => {
         if (result.kind !== "routed") return false;
         const { filtered, edits } = result;
-        const left = candidates.filter(({ id }) => !filtered.failing.includes(id));
+        const passing = candidates.filter(({ id }) => !filtered.failing.includes(id));
         return obligations.some(
           ({ kind, value }) =>
             kind === "strip_field" ||
             (kind === "max_output_tokens" && edits.maximum === value) ||
             (kind === "prefer_region" &&
-              left.some(({ region }) => side.regionsOf(value).includes(region))),
+              passing.some(({ region }) => side.regionsOf(value).includes(region))),
         );
       });
     };
     return (
-      (contract.constraints.some(({ effect }) => effect === "require_all") && isClosing()) ||
-      (contract.obligations.length > 0 && isObliging())
+      (contract.constraints.some(({ effect }) => effect === "require_all") && deniesRequests()) ||
+      (contract.obligations.length > 0 && changesRequests())
     );
   };
 
@@ -230,7 +230,7 @@ export function diagramUsage(
   };
 }
 
-function isLeft(failing: readonly string[], filtered: readonly string[]) {
+function hasUnfiltered(failing: readonly string[], filtered: readonly string[]) {
   return failing.some((id) => !filtered.includes(id));
 }
 

@@ -243,8 +243,10 @@ function answeringInHead({ base, head }: OutcomePair, answered: string | null): 
   if (answered === null || head.denial !== null) return null;
   const tier = base.plan.find(({ endpoint }) => endpoint === answered)?.tier ?? 0;
   const tried = new Set(base.plan.flatMap((one) => (one.tier < tier ? [one.endpoint] : [])));
-  const left = head.plan.filter(({ endpoint }) => !tried.has(endpoint));
-  const first = left.filter((one) => one.tier === left[0]?.tier).map(({ endpoint }) => endpoint);
+  const remaining = head.plan.filter(({ endpoint }) => !tried.has(endpoint));
+  const first = remaining
+    .filter((one) => one.tier === remaining[0]?.tier)
+    .map(({ endpoint }) => endpoint);
   return first.includes(answered) ? answered : (first[0] ?? null);
 }
 
@@ -252,10 +254,10 @@ const REST = "";
 
 /** A row by two names; where there are too many rows, that of their rest. */
 function rowOrRest<Row>(rows: ReadonlyMap<string, Row>, name: string, time: string) {
-  const ownKey = `${name}\n${time}`;
-  const isOwn = rows.has(ownKey) || rows.size < MOST_ROWS;
-  const key = isOwn ? ownKey : REST;
-  const names = isOwn ? ([name, time] as const) : ([null, null] as const);
+  const rowKey = `${name}\n${time}`;
+  const hasRoom = rows.has(rowKey) || rows.size < MOST_ROWS;
+  const key = hasRoom ? rowKey : REST;
+  const names = hasRoom ? ([name, time] as const) : ([null, null] as const);
   return { key, names, value: rows.get(key) };
 }
 

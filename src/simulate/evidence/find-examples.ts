@@ -94,8 +94,8 @@ export async function findExamples(
   const { workspace, policy, revision, firstSeen } = question;
   const classes = new Map<string, FoundClass>();
   const until = bounds.clock() + bounds.time;
-  let left = bounds.decisions;
-  const isSpent = () => left <= 0;
+  let remaining = bounds.decisions;
+  const isExhausted = () => remaining <= 0;
   let isCut = false;
   let decisions = 0;
   let oldest = Infinity;
@@ -105,9 +105,9 @@ export async function findExamples(
     for (const { kind, record } of rows.toReversed()) {
       const facts = kind === "decision" ? readFacts(record) : null;
       if (facts === null) continue;
-      isCut = isSpent();
+      isCut = isExhausted();
       if (isCut) break;
-      left -= 1;
+      remaining -= 1;
       newest = Math.max(newest, facts.at);
       if (workspace !== null && facts.workspace !== workspace) continue;
       decisions += 1;
@@ -120,7 +120,7 @@ export async function findExamples(
   };
   let end = (await source.head()).position;
   let complete = end === 0;
-  while (end > 0 && !complete && !isSpent() && bounds.clock() < until) {
+  while (end > 0 && !complete && !isExhausted() && bounds.clock() < until) {
     const after = Math.max(0, end - PAGE);
     // Where rows were pruned meanwhile, the page begins later and ends beyond `end`.
     const found = await source.log({ after, limit: end - after });

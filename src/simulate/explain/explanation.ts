@@ -169,17 +169,17 @@ function policyCandidates(
   candidates: readonly Candidate[],
   trace: readonly ConstraintTrace[],
 ): readonly ReadonlySet<string>[] {
-  let left = candidates;
+  let remaining = candidates;
   let isOrdered = false;
   return trace.map(({ policy, constraint, effect, failing }) => {
     if (policy !== "preferences" && !isCeilingConstraint(constraint) && !isOrdered) {
       isOrdered = true;
       // The caller may exclude fallbacks: then they are not evaluated further.
-      left = orderCandidates(preferences, left);
+      remaining = orderCandidates(preferences, remaining);
     }
-    const evaluated = new Set(left.map(({ endpoint }) => endpoint.id));
-    const leavesOut = effect === "narrowed" && (policy === "preferences" || policy === "approvals");
-    if (leavesOut) left = left.filter(({ endpoint }) => !failing.includes(endpoint.id));
+    const evaluated = new Set(remaining.map(({ endpoint }) => endpoint.id));
+    const excludes = effect === "narrowed" && (policy === "preferences" || policy === "approvals");
+    if (excludes) remaining = remaining.filter(({ endpoint }) => !failing.includes(endpoint.id));
     return evaluated;
   });
 }

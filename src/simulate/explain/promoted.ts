@@ -19,7 +19,7 @@ export function promotedPolicies(
     if (identity.slot === "candidate" && promotes(identity.id)) replaced.add(identity.id);
   }
   if (replaced.size === 0) return set;
-  const isLeft = ({ id, slot }: PolicyIdentity) => slot === "candidate" || !replaced.has(id);
+  const isRetained = ({ id, slot }: PolicyIdentity) => slot === "candidate" || !replaced.has(id);
   const promoted = new Map<PolicyIdentity, PolicyIdentity>();
   // One value for each identity: a request must not cost an object for each of its verdicts.
   const promote = (identity: PolicyIdentity): PolicyIdentity => {
@@ -27,7 +27,7 @@ export function promotedPolicies(
     return remembered(promoted, identity, () => ({ ...identity, slot: "enforced" as const }));
   };
   const policies = set.policies
-    .filter(({ identity }) => isLeft(identity))
+    .filter(({ identity }) => isRetained(identity))
     .map(({ identity, contract }) => ({ identity: promote(identity), contract }));
   const evaluations = new WeakMap<PolicyEvaluation, PolicyEvaluation>();
   return {
@@ -42,10 +42,10 @@ export function promotedPolicies(
         const { verdicts, obligations } = evaluation;
         return {
           verdicts: verdicts
-            .filter(({ policy }) => isLeft(policy))
+            .filter(({ policy }) => isRetained(policy))
             .map((verdict) => ({ ...verdict, policy: promote(verdict.policy) })),
           obligations: obligations
-            .filter(({ policy }) => isLeft(policy))
+            .filter(({ policy }) => isRetained(policy))
             .map((obligation) => ({ ...obligation, policy: promote(obligation.policy) })),
         };
       });

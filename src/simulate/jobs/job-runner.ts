@@ -86,14 +86,14 @@ export function jobRunner(input: JobInput) {
   const look = (
     job: Job,
     tally: SimulationTally,
-    isEnough: () => boolean,
+    isComplete: () => boolean,
     onlyVerdicts: boolean,
   ) => {
     const { index, pair, operation } = job;
     const { usage } = tally;
     const classes = loaded().classes.ofOperation(operation);
     if (onlyVerdicts) {
-      classes.note(spaceOf(job, tally), usage, isEnough);
+      classes.note(spaceOf(job, tally), usage, isComplete);
       return;
     }
     const met = new Set<SideOutcomes>();
@@ -112,7 +112,7 @@ export function jobRunner(input: JobInput) {
           paths.writeTo(tally[view][`${side}Paths`], pair.members, operation);
         }
       }
-      if (isEnough()) return;
+      if (isComplete()) return;
     }
   };
 
@@ -199,7 +199,7 @@ export function jobRunner(input: JobInput) {
      * Decides requests of an unchanged job, and notes the rules that they meet and the destinations
      * that they reach, but counts none of them.
      *
-     * @param tally the same one until the next `takeTally`. @param isEnough called
+     * @param tally the same one until the next `takeTally`. @param isComplete called
      * repeatedly; true ends the run. @param onlyVerdicts notes nothing but the policies' verdicts.
      * @returns false where the time is up.
      */

@@ -234,7 +234,7 @@ const MOST_NUMBERS = 8;
 /** @param contents on both sides; at least one. */
 export function policyReads(contents: readonly CompiledPolicy[]) {
   const tests = contents.map(({ stringUse }) => nameTest(stringUse));
-  const isKnown = (name: string) => tests.some((test) => test(name));
+  const isUsed = (name: string) => tests.some((test) => test(name));
   const inspects = new Set(contents.flatMap(({ stringUse }) => stringUse.inspects));
   const isInspecting = inspects.size > 0;
   // A name that no file has yet may have several of the texts, or begin with one.
@@ -249,14 +249,14 @@ export function policyReads(contents: readonly CompiledPolicy[]) {
      * Whether a member of candidates is read: their reads name the list only, and the policy
      * contains the member's name.
      */
-    ofCandidates: (member: string) => path("input.candidates") && isKnown(member),
+    ofCandidates: (member: string) => path("input.candidates") && isUsed(member),
     /** Whether the policy may distinguish the name from every other one. */
-    tellsApart: (name: string) => isInspecting || isKnown(name),
+    tellsApart: (name: string) => isInspecting || isUsed(name),
     /** Operations with the same text are the same to it. */
     operationKey: (operation: Operation) =>
       JSON.stringify([
         ...contents.map(({ contract }) => contract.operations.includes(operation)),
-        readsOperation && (isInspecting || isKnown(operation)) ? operation : "",
+        readsOperation && (isInspecting || isUsed(operation)) ? operation : "",
       ]),
     /** The times that it distinguishes in the zones that it names. */
     times: timesOf(contents.map(policyReader), [...new Set(contents.flatMap(zonesOf))]),
@@ -430,9 +430,9 @@ function memberships<Value extends string>(
       row,
       classes: TRUTH,
       of: (input) => list.of(input).includes(value),
-      set: (input, isIn) => {
+      set: (input, isIncluded) => {
         const others = list.of(input).filter((other) => other !== value);
-        return list.set(input, isIn ? [...others, value].toSorted() : others);
+        return list.set(input, isIncluded ? [...others, value].toSorted() : others);
       },
     }),
   );

@@ -384,12 +384,12 @@ function summaries(
       (_, at) => new Set(all.flatMap((one) => (one.isToday ? (one.combination[at] ?? 0) : []))),
     );
     const isShown = all.some(({ isToday }) => isToday);
-    const isNews = ({ combination }: ChangedAnswer) =>
+    const isNew = ({ combination }: ChangedAnswer) =>
       !isShown ||
       fields.some(
         ({ row }, at) => row !== "request" && shown[at]?.has(combination[at] ?? 0) === false,
       );
-    const latent = all.filter((one) => !one.isToday && isNews(one));
+    const latent = all.filter((one) => !one.isToday && isNew(one));
     const [first] = latent;
     if (first === undefined) return [];
     const { isToday: _isToday, ...answer } = first;

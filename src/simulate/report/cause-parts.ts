@@ -22,13 +22,13 @@ export function groupsOfCause(
   { declared, promoted }: Pick<SimulationReport, "declared" | "promoted">,
 ): readonly { readonly group: ChangeGroup; readonly promoted: boolean }[] {
   const of = (all: readonly ChangeGroup[], ids: readonly string[], isLater: boolean) => {
-    const known = remembered(
+    const indexById = remembered(
       positions,
       all,
       () => new Map(all.map(({ id }, index) => [id, index] as const)),
     );
     return [...new Set(ids)]
-      .flatMap((id) => known.get(id) ?? [])
+      .flatMap((id) => indexById.get(id) ?? [])
       .toSorted((left, right) => left - right)
       .flatMap((index) => all[index] ?? [])
       .map((group) => ({ group, promoted: isLater }));
@@ -94,8 +94,8 @@ function partOf(group: ChangeGroup, earlier: ChangeGroup, members: Members): Cha
 
 /** A group with another of its requests as the example. */
 export function withExample(group: ChangeGroup, example: SampleRequest): ChangeGroup {
-  const [own, given] = [explainArguments(example), explainArguments(group.example)];
-  return { ...group, example, explain: [...own, ...group.explain.slice(given.length)] };
+  const [replacement, former] = [explainArguments(example), explainArguments(group.example)];
+  return { ...group, example, explain: [...replacement, ...group.explain.slice(former.length)] };
 }
 
 /** Settings of an entry, and those below it. */
@@ -103,7 +103,7 @@ export function settingsOf(
   { path }: ChangedEntry,
   settings: readonly SettingChange[],
 ): readonly SettingChange[] {
-  const known = remembered(settingsByPath, settings, () => {
+  const byPath = remembered(settingsByPath, settings, () => {
     const found = new Map<string, SettingChange[]>();
     for (const setting of settings) {
       const names = setting.path.split(".");
@@ -112,7 +112,7 @@ export function settingsOf(
     }
     return found;
   });
-  return known.get(path) ?? [];
+  return byPath.get(path) ?? [];
 }
 
 /** Whether a cause changes only text or the order of a list, and no request. */

@@ -138,7 +138,7 @@ function groupReport({ key, group, seen }: Entry, context: ComparisonContext): C
 /** The plain requests of a group, where its conditions do not describe them. */
 function plainOf(
   { plain, members, example }: GroupTally,
-  known: ChangeGroup["conditions"],
+  reported: ChangeGroup["conditions"],
 ): Pick<ChangeGroup, "plain_requests" | "plain_members"> {
   if (plain.size === 0) return {};
   // The example is the simplest request of the first workspace and route.
@@ -148,8 +148,8 @@ function plainOf(
     );
     const keys = whole.map(([member]) => member.split("\n"));
     const byWorkspace = Map.groupBy(keys, ([workspace = ""]) => workspace);
-    const rows = [...byWorkspace].map(([workspace, own]) => {
-      return { workspace, routes: own.map(([, route = ""]) => route).toSorted() };
+    const rows = [...byWorkspace].map(([workspace, pairs]) => {
+      return { workspace, routes: pairs.map(([, route = ""]) => route).toSorted() };
     });
     return rows.length === 0 ? {} : { plain_members: rows };
   }
@@ -160,9 +160,9 @@ function plainOf(
   // Workspaces, routes or operations may differ.
   if (found.size > 1 || plain.size < amount || conditions === null)
     return { plain_requests: { any: true, conditions: [] } };
-  const isKnown = ({ dimension, values }: ChangeGroup["conditions"][number]) =>
-    known.some((one) => one.dimension === dimension && one.values.join() === values.join());
-  return !any && conditions.every(isKnown) ? {} : { plain_requests: { any, conditions } };
+  const isGroupCondition = ({ dimension, values }: ChangeGroup["conditions"][number]) =>
+    reported.some((one) => one.dimension === dimension && one.values.join() === values.join());
+  return !any && conditions.every(isGroupCondition) ? {} : { plain_requests: { any, conditions } };
 }
 
 /** With the routes of each workspace where not every workspace requests every route. */
@@ -281,7 +281,7 @@ function conditionsOf(
   group: GroupTally,
   { universe, tables }: ComparisonContext,
 ): ChangeGroup["conditions"] {
-  const { common, taken } = group;
+  const { common, valuesByDimension } = group;
   const sets = [
     { dimension: "needs", values: common.needs },
     {
@@ -291,7 +291,7 @@ function conditionsOf(
     { dimension: "key_labels", values: common.labels },
   ].filter(({ values }) => values.length > 0);
   const all = valuesOf(group, universe);
-  const narrowed = [...taken].flatMap(([dimension, values]) => {
+  const narrowed = [...valuesByDimension].flatMap(([dimension, values]) => {
     if (dimension === DENIED_FOR)
       return values.size === 0 ? [] : [{ dimension, values: [...values].toSorted() }];
     const possible = all.get(dimension);

@@ -64,12 +64,12 @@ export function dimensionReports(
  */
 function policyDimensions({ universe, sides, readers }: Space): readonly DimensionReport[] {
   const found = new Map<string, { values: number; distinguished: number }>();
-  for (const [operation, own] of universe.operations) {
+  for (const [operation, part] of universe.operations) {
     const levelReaders = sides.map(({ table, projectionOf }) => ({
       table,
       projection: projectionOf(operation),
     }));
-    for (const { name, values, distinguished } of seenDimensions(universe, own, levelReaders)) {
+    for (const { name, values, distinguished } of seenDimensions(universe, part, levelReaders)) {
       const counts = found.get(name) ?? { values: 0, distinguished: 0 };
       found.set(name, {
         values: Math.max(counts.values, values),

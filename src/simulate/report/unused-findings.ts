@@ -26,7 +26,7 @@ export function unusedRuleFindings(
 /**
  * Policies of the side's own files: content kept from base cannot be fixed in head's files.
  */
-function ownRules(contents: CompiledSide["contents"]): CompiledSide["contents"] {
+function filePolicies(contents: CompiledSide["contents"]): CompiledSide["contents"] {
   return contents.filter(({ rules, isKept }) => rules !== null && !isKept);
 }
 
@@ -43,7 +43,7 @@ function findingsOf(
   const add = (kind: Found["kind"], subject: string, location: Found["location"] = null) => {
     found.push({ kind, subject, location });
   };
-  for (const { contract } of ownRules(contents)) {
+  for (const { contract } of filePolicies(contents)) {
     const { id: policy, constraints } = contract;
     const location = (constraint: string) => locations?.constraint(policy, constraint);
     const [first] = constraints;
@@ -76,7 +76,7 @@ function findingsOf(
 
 /** The same of one side, for coverage gates. */
 export function coverageFacts({ table, contents }: CompiledSide, tally: UsageTally): CoverageFacts {
-  const constraints = ownRules(contents).flatMap(({ contract }) =>
+  const constraints = filePolicies(contents).flatMap(({ contract }) =>
     contract.constraints.map(({ name, reasons }) => ({ id: `${contract.id}/${name}`, reasons })),
   );
   const routes = Object.values(table.routes);

@@ -122,8 +122,9 @@ function effectIn(
   if (path[1] !== "initial_mode" || newPolicies === null) return effect;
   const [, , name = ""] = path;
   const { initialMode } = tables.head.policies;
-  const goesBy = (id: string) => name === id || (name === "*" && !Object.hasOwn(initialMode, id));
-  return newPolicies.some(goesBy) ? effect : "known_policies";
+  const usesSetting = (id: string) =>
+    name === id || (name === "*" && !Object.hasOwn(initialMode, id));
+  return newPolicies.some(usesSetting) ? effect : "known_policies";
 }
 
 /** Whether an entry is the row under either name. */
@@ -211,7 +212,7 @@ function gateOf(
     (section === "workspaces" && member === "approve" && approvesMore(tables, id, path[3])) ||
     (section === "workload_identity" && admitsMore(tables)) ||
     (section === "console" && id === "roles" && hasMore(rolesOf, tables)) ||
-    (section === "providers" && member !== undefined && keepsMore(tables, id, member));
+    (section === "providers" && member !== undefined && isLessPrivate(tables, id, member));
   return isWeaker ? "weaker_obligation" : null;
 }
 
@@ -280,7 +281,7 @@ function approvesMore(
  * Whether a provider that both sides have keeps more than before, trains, or is called without
  * encryption.
  */
-function keepsMore({ base, head }: OfSides<RoutingTable>, id: string, member: string): boolean {
+function isLessPrivate({ base, head }: OfSides<RoutingTable>, id: string, member: string): boolean {
   const [before, after] = [base, head].map(({ providers }) => rowOf(providers, id));
   if (before === undefined || after === undefined) return false;
   if (member === "retention")
@@ -306,11 +307,11 @@ function admitsMore({ base, head }: OfSides<RoutingTable>): boolean {
     const old = before?.rules[rule.id];
     if (old === undefined) return true;
     const [was, is] = [before?.issuers[old.issuedBy], after?.issuers[rule.issuedBy]];
-    return canonicalJson(was ?? null) !== canonicalJson(is ?? null) || allowsMore(old, rule);
+    return canonicalJson(was ?? null) !== canonicalJson(is ?? null) || isWiderRule(old, rule);
   });
 }
 
-function allowsMore(before: WorkloadRule, after: WorkloadRule): boolean {
+function isWiderRule(before: WorkloadRule, after: WorkloadRule): boolean {
   const same = ["audience", "workspace", "environment", "workload", "owner"] as const;
   return (
     same.some((name) => before[name] !== after[name]) ||
@@ -455,9 +456,9 @@ function changedCoverage(
   const [old, now] = [base.coverage.except, head.coverage.except];
   if (canonicalJson(old) === canonicalJson(now)) return gates;
   const following = old.map((subject) => renamedSubject(subject, names));
-  const isMore = now.some((subject) => !following.includes(subject));
+  const widens = now.some((subject) => !following.includes(subject));
   const location = { file: source.path, line: 1, column: 1, side: "head" as const };
-  return [...gates, change("coverage.except", flowText(old), flowText(now), location, isMore)];
+  return [...gates, change("coverage.except", flowText(old), flowText(now), location, widens)];
 }
 
 function change(

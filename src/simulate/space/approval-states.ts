@@ -191,14 +191,14 @@ function detailsOf(members: readonly Member[]): StateDetails {
   const names = members.map(({ final: { common, steps } }) => namesOf(stepsIn(common, steps)));
   const [first = { needs: [], features: [] }] = names;
   const starts = new Set(members.flatMap((member) => member.starts.all));
-  const taken = new Map<string, Set<string>>();
+  const sets = new Map<string, Set<string>>();
   for (const { effect, dimensions } of starts) {
     const values = [
       ...preferenceValues(effect.preferences),
       ["dimensions", [String(dimensions ?? "none")]] as const,
     ];
     for (const [name, texts] of values) {
-      const all = remembered(taken, name, () => new Set<string>());
+      const all = remembered(sets, name, () => new Set<string>());
       for (const value of texts) all.add(value);
     }
   }
@@ -209,7 +209,7 @@ function detailsOf(members: readonly Member[]): StateDetails {
         names.every(({ features }) => features.includes(feature)),
       ),
     },
-    taken: new Map([...taken].map(([name, values]) => [name, [...values].toSorted()])),
+    valuesByDimension: new Map([...sets].map(([name, values]) => [name, [...values].toSorted()])),
   };
 }
 
@@ -258,7 +258,7 @@ interface StateDetails {
   /** Needs and features that all of them have. */
   readonly common: Common;
   /** Values that their other members take, for each of them. */
-  readonly taken: ValuesByDimension;
+  readonly valuesByDimension: ValuesByDimension;
 }
 
 export interface Common {

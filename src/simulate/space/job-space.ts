@@ -43,7 +43,7 @@ export interface ClassDetails {
    * Of the dimensions that have one value each: those that requests of the class take. A dimension
    * is in one of the parts, which many classes share.
    */
-  readonly taken: readonly ValuesByDimension[];
+  readonly valuesByDimension: readonly ValuesByDimension[];
   /** Of a class of plain requests: their other members. */
   readonly plain: PlainRequests | null;
 }

@@ -123,8 +123,8 @@ function keyLevel(
     [path],
     universe[names],
     ({ projection, table }, value) => {
-      const isKnown = table.vocabulary[names]?.includes(value) === true;
-      return seenName(projection, path, isKnown ? value : OUTSIDE_VOCABULARY);
+      const isDeclared = table.vocabulary[names]?.includes(value) === true;
+      return seenName(projection, path, isDeclared ? value : OUTSIDE_VOCABULARY);
     },
     (sample, value) => ({ ...sample, key: set(sample.key, value) }),
   );

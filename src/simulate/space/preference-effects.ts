@@ -56,10 +56,10 @@ export function comparedPreferences(
     max_price: most,
     ...others
   } = preferences ?? {};
-  const takesOne = fallbacks === false || most !== undefined;
-  if (!misnamed && !takesOne) return preferences;
+  const hasSingleAttempt = fallbacks === false || most !== undefined;
+  if (!misnamed && !hasSingleAttempt) return preferences;
   const only = headProviders.length === 0 ? {} : { only: [...new Set(headProviders)].toSorted() };
-  const compared: Writable = takesOne ? { ...others, ...only } : { ...preferences };
+  const compared: Writable = hasSingleAttempt ? { ...others, ...only } : { ...preferences };
   for (const member of LISTS) {
     const names = compared[member]?.filter(
       (name) => !isMisnamed(preferredSide(base, { [member]: [name] })),
@@ -100,14 +100,14 @@ export function preferenceEffects(
   const always: readonly Order[] = universe.orders ? [{}, ...unknownNames(sides)] : [{}];
   for (const { preferences, size } of narrowings(universe, sides, check)) {
     check();
-    const left = sides.map((side) =>
+    const sideProviders = sides.map((side) =>
       preferredSide(side, preferences).candidates.map(({ endpoint }) => endpoint.provider),
     );
-    const isOrdered = universe.orders && left.some(({ length }) => length > 1);
+    const isOrdered = universe.orders && sideProviders.some(({ length }) => length > 1);
     const ordersFor = (mayFallBack: boolean) =>
       mayFallBack
-        ? ordersWithFallbacks(left, preferences, sides, readers)
-        : ordersWithoutFallbacks(left);
+        ? ordersWithFallbacks(sideProviders, preferences, sides, readers)
+        : ordersWithoutFallbacks(sideProviders);
     for (const mayFallBack of universe.allowFallbacks) {
       for (const order of [...always, ...(isOrdered ? ordersFor(mayFallBack) : [])]) {
         const given = {
@@ -170,12 +170,12 @@ const SORTED = SORTS.map((sort) => ({ sort }));
  * provider is put first once, and candidates share a tier.
  */
 function ordersWithFallbacks(
-  left: readonly (readonly string[])[],
+  sideProviders: readonly (readonly string[])[],
   preferences: ProviderPreferences,
   sides: readonly OpenedSide[],
   { seesOrder, prefersRegion }: OrderReaders,
 ): readonly Order[] {
-  const providers = [...new Set(left.flat())];
+  const providers = [...new Set(sideProviders.flat())];
   if (seesOrder) return [...permutations(providers).flatMap(sorted), ...SORTED];
   if (prefersRegion) return [...providers.map((name) => ({ order: [name] })), ...SORTED];
   return SORTED.filter(({ sort }) => sort.by === "price" && ordersAnew(sort, preferences, sides));
@@ -185,18 +185,18 @@ function ordersWithFallbacks(
  * Orders for callers without fallbacks: the order chooses their only candidate. The first two names
  * decide for both sides: the second where one side has no candidate of the first.
  *
- * @param left the provider of each candidate that a narrowing leaves on each side.
+ * @param sideProviders the provider of each candidate that a narrowing leaves on each side.
  */
-function ordersWithoutFallbacks(left: readonly (readonly string[])[]): readonly Order[] {
-  const names = [...new Set(left.flat())];
+function ordersWithoutFallbacks(sideProviders: readonly (readonly string[])[]): readonly Order[] {
+  const names = [...new Set(sideProviders.flat())];
   const isShared = (name: string) =>
-    left.every((providers) => providers.length === 0 || providers.includes(name));
+    sideProviders.every((providers) => providers.length === 0 || providers.includes(name));
   const lists = names.flatMap((name) =>
     isShared(name)
       ? [[name]]
       : [[name], ...names.filter((other) => other !== name).map((other) => [name, other])],
   );
-  const several = left.some((providers) => providers.length > new Set(providers).size);
+  const several = sideProviders.some((providers) => providers.length > new Set(providers).size);
   return [...(several ? lists.flatMap(sorted) : lists.map((order) => ({ order }))), ...SORTED];
 }
 
@@ -249,7 +249,7 @@ function permutations(names: readonly string[]): readonly (readonly string[])[] 
 interface Narrowing {
   /** One of them, the simplest. */
   readonly preferences: ProviderPreferences;
-  readonly left: readonly Left[];
+  readonly results: readonly Result[];
   /** How many there are. */
   readonly size: bigint;
 }
@@ -258,7 +258,7 @@ interface Narrowing {
  * The candidates that are left on a side, a bit each in table order; or the member that refuses the
  * request, and how.
  */
-type Left = bigint | string;
+type Result = bigint | string;
 
 /** The effect of one value of one member on each side. */
 interface Option {
@@ -282,7 +282,7 @@ export function narrowings(
   sides: readonly OpenedSide[],
   check: () => void,
 ): readonly Narrowing[] {
-  let found: readonly Narrowing[] = [{ preferences: {}, left: sides.map(everything), size: 1n }];
+  let found: readonly Narrowing[] = [{ preferences: {}, results: sides.map(everything), size: 1n }];
   for (const member of MEMBERS) {
     for (const options of stepsOfMember(member, universe, sides))
       found = crossed(found, member, options, check);
@@ -300,12 +300,12 @@ function crossed(
   check: () => void,
 ): readonly Narrowing[] {
   const found = new Map<string, Narrowing>();
-  for (const { preferences, left, size } of all) {
+  for (const { preferences, results, size } of all) {
     check();
     for (const { value, effects, size: times } of options) {
       addNarrowing(found, {
         preferences: joinedLists(preferences, value),
-        left: left.map((one, index) => narrowed(one, member, effects[index])),
+        results: results.map((one, index) => narrowed(one, member, effects[index])),
         size: size * times,
       });
     }
@@ -317,7 +317,7 @@ function crossed(
 const MEMBERS = ["only", "ignore", "region", "data_collection", "zdr", "max_price"] as const;
 type NarrowingMember = (typeof MEMBERS)[number];
 
-function everything(side: OpenedSide): Left {
+function everything(side: OpenedSide): Result {
   const { length } = withinCeilings(side);
   return length === 0 ? REFUSED : (1n << BigInt(length)) - 1n;
 }
@@ -328,18 +328,18 @@ const REFUSED = "refused";
  * A name that a side does not have refuses before anything is left out, and the first member that
  * has one is named.
  */
-function narrowed(left: Left, member: NarrowingMember, effect: Effect | undefined): Left {
-  if (effect === undefined || left === REFUSED) return REFUSED;
-  if (typeof left === "string" && left.startsWith("unknown")) return left;
+function narrowed(result: Result, member: NarrowingMember, effect: Effect | undefined): Result {
+  if (effect === undefined || result === REFUSED) return REFUSED;
+  if (typeof result === "string" && result.startsWith("unknown")) return result;
   if (effect === null) return `unknown ${member}`;
-  if (typeof left === "string") return left;
-  const kept = left & effect;
+  if (typeof result === "string") return result;
+  const kept = result & effect;
   return kept === 0n ? `nothing by ${member}` : kept;
 }
 
 function addNarrowing(found: Map<string, Narrowing>, one: Narrowing) {
   const { data_collection: collection, zdr } = one.preferences;
-  const key = [...one.left, collection, zdr, isNarrowed(one.preferences)].join("\n");
+  const key = [...one.results, collection, zdr, isNarrowed(one.preferences)].join("\n");
   addPlainest(found, key, one, ({ preferences }) => lengthOf(preferences));
 }
 

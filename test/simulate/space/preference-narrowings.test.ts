@@ -35,9 +35,9 @@ describe("the remaining candidates of a route for callers", () => {
     expect(found.reduce((sum, { size }) => sum + size, 0n)).toBe(2n ** 4n * 2n ** 4n);
     expect(found.find(({ preferences }) => Object.keys(preferences).length === 0)?.size).toBe(1n);
     // Only p0 and p1 are left by keeping to them, and whichever others are ignored or not.
-    const two = found.filter(({ left: [left] }) => left === 0b0011n).map(({ size }) => size);
+    const two = found.filter(({ results: [left] }) => left === 0b0011n).map(({ size }) => size);
     expect(two).toEqual([10n]);
-    expect(found.find(({ left: [left] }) => left === 0b1101n)?.preferences).toEqual({
+    expect(found.find(({ results: [left] }) => left === 0b1101n)?.preferences).toEqual({
       ignore: ["p1"],
     });
   });
@@ -46,7 +46,7 @@ describe("the remaining candidates of a route for callers", () => {
     const found = narrowings(UNIVERSE, [sideOf(2), sideOf(1)], () => {});
     const counted = (refusal: string): bigint =>
       found
-        .filter(({ left: [, left] }) => left === refusal)
+        .filter(({ results: [, left] }) => left === refusal)
         .reduce((sum, { size }) => sum + size, 0n);
     // Half of the four lists of `only` name p1, with every `ignore`; of the rest half of `ignore`.
     expect([counted("unknown only"), counted("unknown ignore")]).toEqual([8n, 4n]);
