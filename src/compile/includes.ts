@@ -174,7 +174,7 @@ function overlayMember(
   } else into.members.set(name, member);
 }
 
-function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings) {
+function overlayEndpoints(list: ListNode, { node }: Member, findings: Findings) {
   if (node.kind !== "map") {
     findings.add(
       "WRONG_TYPE",
@@ -185,12 +185,12 @@ function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings) {
     return;
   }
   for (const [id, member] of node.members) {
-    const index = own.items.findIndex((item) => textAt(item, "id") === id);
-    const item = own.items[index];
+    const index = list.items.findIndex((item) => textAt(item, "id") === id);
+    const item = list.items[index];
     if (isNull(member.node)) {
-      if (item !== undefined) own.items.splice(index, 1);
+      if (item !== undefined) list.items.splice(index, 1);
       else {
-        const ids = own.items.flatMap((one) => textAt(one, "id") ?? []);
+        const ids = list.items.flatMap((one) => textAt(one, "id") ?? []);
         reportNothing(["endpoints", id], member, ids, findings);
       }
     } else if (member.node.kind !== "map") {
@@ -209,7 +209,7 @@ function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings) {
         ...member.node.members,
         ["id", { keyAt: member.keyAt, node: named }] as const,
       ]);
-      own.items.push({ ...member.node, members });
+      list.items.push({ ...member.node, members });
     }
   }
 }

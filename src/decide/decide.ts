@@ -96,11 +96,11 @@ export function requestedRoute(
   model: string,
   operation: Operation,
 ): RequestedRoute | RouteRefusal {
-  const workspace = ownRow(table.workspaces, identity.workspace);
+  const workspace = rowUnder(table.workspaces, identity.workspace);
   const name = requestedModel(workspace, model, operation);
   if (name === null)
     return { route: "", constraint: "route_named", reason: "moderation_route_missing" };
-  const route = ownRow(table.routes, name);
+  const route = rowUnder(table.routes, name);
   const isApproved = route !== null && workspace?.approve.routes.includes(route.id) === true;
   if (
     workspace === null ||
@@ -132,7 +132,7 @@ export function nearestRoutes(
   identity: Identity,
   model: string,
 ): readonly string[] {
-  const approved = ownRow(table.workspaces, identity.workspace)?.approve.routes ?? [];
+  const approved = rowUnder(table.workspaces, identity.workspace)?.approve.routes ?? [];
   // Bounds the work for a name and a table of any size.
   const name = model.slice(0, 64);
   return approved
@@ -322,7 +322,7 @@ function refusal(
   });
 }
 
-function ownRow<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | null {
+function rowUnder<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | null {
   return Object.hasOwn(rows, id) ? (rows[id] ?? null) : null;
 }
 

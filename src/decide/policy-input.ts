@@ -103,7 +103,7 @@ export function policyInput(
     request: {
       route: route.id,
       ...requestInput(shape),
-      dimensions: knownDimensions(table, shape.dimensions),
+      dimensions: modelDimensions(table, shape.dimensions),
       allow_fallbacks: preferences?.allow_fallbacks !== false,
       data_collection: preferences?.data_collection === "allow" ? "allow" : "deny",
       zdr: preferences?.zdr === true,
@@ -137,7 +137,7 @@ export function keyInput(table: RoutingTable, identity: Identity): PolicyInput["
   };
 }
 
-function knownDimensions(table: RoutingTable, requested: number | null): number {
+function modelDimensions(table: RoutingTable, requested: number | null): number {
   if (requested === null) return 0;
   return Object.values(table.models).some((model) => model.dimensions.includes(requested))
     ? requested

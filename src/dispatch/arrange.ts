@@ -330,7 +330,7 @@ function byHealth(
   for (const candidate of plan) {
     const healthState = healthStates.get(candidate);
     if (aside.has(candidate)) continue;
-    if (healthState?.state === "half_open" && !healthState.isTaken && inOrder.length === 0)
+    if (healthState?.state === "half_open" && !healthState.isTrialRunning && inOrder.length === 0)
       trial = candidate;
     inOrder.push(candidate);
   }
@@ -359,7 +359,9 @@ function longestOut(
     if (healthState === undefined || healthState.state === "healthy") return [];
     if (healthState.state !== "half_open")
       return [{ candidate, why: healthState.state, until: healthState.until }];
-    return healthState.isTaken ? [{ candidate, why: "ejected", until: healthState.until }] : [];
+    return healthState.isTrialRunning
+      ? [{ candidate, why: "ejected", until: healthState.until }]
+      : [];
   });
   const longest = out.toReversed().toSorted((left, right) => right.until - left.until);
   // Rate limits and missing paths always apply; the share bounds ejected endpoints only.

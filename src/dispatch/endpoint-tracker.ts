@@ -25,8 +25,8 @@ const PROBE_TIME = 5_000;
 export function startProber(endpoints: EndpointTracker, ground: () => ProbeGround): () => void {
   const timer = setInterval(() => {
     for (const endpointId of endpoints.takeProbes(performance.now())) {
-      void probe(ground(), endpointId).then((isThere) =>
-        endpoints.probed(endpointId, isThere, performance.now()),
+      void probe(ground(), endpointId).then((isReachable) =>
+        endpoints.probed(endpointId, isReachable, performance.now()),
       );
     }
   }, CHECK_INTERVAL);
@@ -276,11 +276,11 @@ export class EndpointTracker {
   }
 
   /** Applies to each kind of calls that is on trial. */
-  probed(endpointId: string, isThere: boolean, now: number): void {
+  probed(endpointId: string, isReachable: boolean, now: number): void {
     const settings = this.#settingsOf(endpointId);
     if (settings === null) return;
     for (const tracker of this.#byKind.values()) {
-      tracker.#watched(endpointId, (health) => health.probed(isThere, settings, now));
+      tracker.#watched(endpointId, (health) => health.probed(isReachable, settings, now));
     }
   }
 
@@ -306,11 +306,11 @@ export class EndpointTracker {
   #watched(endpointId: string, act: (health: Health) => void) {
     const health = this.#endpoints.get(endpointId)?.health;
     if (health === undefined) return;
-    const { isOut, timesEjected } = health;
+    const { isUnhealthy, timesEjected } = health;
     act(health);
     if (health.timesEjected > timesEjected)
       this.#changed(endpointId, "ejected", health.timesEjected, this.#kind);
-    else if (isOut && !health.isOut)
+    else if (isUnhealthy && !health.isUnhealthy)
       this.#changed(endpointId, "readmitted", health.timesEjected, this.#kind);
   }
 

@@ -6,10 +6,10 @@ export type HealthState =
   | { readonly state: "healthy" }
   | { readonly state: "ejected" | "rate_limited" | "unsupported"; readonly until: number }
   /**
-   * Its ejection ended at `until`, and one call tests whether it has recovered. `isTaken`: another
-   * request, or the active probe, is that test.
+   * Its ejection ended at `until`, and one call tests whether it has recovered. `isTrialRunning`:
+   * another request, or the active probe, is that test.
    */
-  | { readonly state: "half_open"; readonly until: number; readonly isTaken: boolean };
+  | { readonly state: "half_open"; readonly until: number; readonly isTrialRunning: boolean };
 
 export const HEALTH_STATES = [
   "healthy",
@@ -74,7 +74,7 @@ export function endpointHealth() {
     if (outUntil !== null) return;
     const window = windowFor(settings);
     window.add(true, now);
-    if (isTooMuch(settings, inARow, window.totals(now))) eject(settings, now);
+    if (exceedsLimits(settings, inARow, window.totals(now))) eject(settings, now);
   }
 
   function eject(settings: HealthSettings, now: number) {
@@ -129,7 +129,7 @@ export function endpointHealth() {
       return inARow;
     },
     /** Ejected, or on trial. */
-    get isOut(): boolean {
+    get isUnhealthy(): boolean {
       return outUntil !== null;
     },
     /** Ejections since the start. */
@@ -143,8 +143,8 @@ export function endpointHealth() {
         return { state: "ejected", until: ejectedUntil };
       if (rateLimitedUntil > now) return { state: "rate_limited", until: rateLimitedUntil };
       if (ejectedUntil === null) return HEALTHY;
-      const isTaken = settings.probe !== null || trialUntil > now;
-      return { state: "half_open", until: ejectedUntil, isTaken };
+      const isTrialRunning = settings.probe !== null || trialUntil > now;
+      return { state: "half_open", until: ejectedUntil, isTrialRunning };
     },
     /** Reserves the trial for one request for a moment. */
     claimTrial(now: number): void {
@@ -202,15 +202,15 @@ export function endpointHealth() {
       trialUntil = Infinity;
       return true;
     },
-    probed(isThere: boolean, settings: HealthSettings, now: number): void {
+    probed(isReachable: boolean, settings: HealthSettings, now: number): void {
       if (!isHalfOpen(now)) return;
-      if (isThere) readmit(now);
+      if (isReachable) readmit(now);
       else eject(settings, now);
     },
   };
 }
 
-function isTooMuch(
+function exceedsLimits(
   { consecutiveFailures, failureRatio, minimumCalls }: HealthSettings,
   failuresInARow: number,
   { calls, failures }: { readonly calls: number; readonly failures: number },

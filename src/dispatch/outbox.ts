@@ -94,9 +94,9 @@ export class Outbox {
       this.#committed = true;
       this.#commit();
     }
-    let mayGoOn = true;
-    for (const event of events) mayGoOn = this.#client.write(event);
-    return mayGoOn;
+    let isWritable = true;
+    for (const event of events) isWritable = this.#client.write(event);
+    return isWritable;
   }
 }
 

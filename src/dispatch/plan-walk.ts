@@ -111,10 +111,10 @@ export class Itinerary {
   /**
    * Whether an untried candidate is worth trying: the request does not queue while there is one.
    */
-  hasFresh(isWorthTrying: (destination: number) => boolean): boolean {
+  hasFresh(isUsable: (destination: number) => boolean): boolean {
     for (let destination = 0; destination < this.#count; destination += 1) {
-      const mayBeTried = this.#tried.length === 0 || isFresh(this.#tried[destination]);
-      if (mayBeTried && destination !== this.#at && isWorthTrying(destination)) return true;
+      const isUntried = this.#tried.length === 0 || isFresh(this.#tried[destination]);
+      if (isUntried && destination !== this.#at && isUsable(destination)) return true;
     }
     return false;
   }
@@ -129,10 +129,10 @@ export class Itinerary {
    * Takes the next untried candidate for a hedge; it is not tried again. `null` where there is none
    * to spare.
    */
-  takeFresh(isWorthTrying: (destination: number) => boolean): number | null {
+  takeFresh(isUsable: (destination: number) => boolean): number | null {
     if (this.#attempts + 1 >= this.#maxAttempts) return null;
     const destination = this.#destinations.findIndex(
-      (each, index) => index !== this.#at && isFresh(each) && isWorthTrying(index),
+      (each, index) => index !== this.#at && isFresh(each) && isUsable(index),
     );
     const hedge = this.#destinations[destination];
     if (hedge === undefined) return null;
@@ -240,8 +240,8 @@ export class PlanWalk<Answer> {
   stop(cause: StopCause, running: Stop["running"]): void {
     const before = this.#stop;
     if (before === null || RANKS[cause] > RANKS[before.cause]) {
-      const isOwn = cause === "server_stopping" || cause === "key_revoked";
-      this.#stop = { cause, ended: before === null ? (isOwn ? cause : null) : before.ended };
+      const isLocalCause = cause === "server_stopping" || cause === "key_revoked";
+      this.#stop = { cause, ended: before === null ? (isLocalCause ? cause : null) : before.ended };
     }
     this.#exit?.abort();
     if (running === "end") for (const turn of this.#turns) turn.attempt?.stop(cause);

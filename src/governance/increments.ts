@@ -91,16 +91,16 @@ export function readGrouping(
   names: readonly string[],
   of: keyof typeof GROUPED,
 ): Grouping | { readonly problem: string } {
-  const { dimensions: known, maximum, families }: Grouped = GROUPED[of];
+  const { dimensions: allowed, maximum, families }: Grouped = GROUPED[of];
   const dimensions: Dimension[] = [];
   for (const name of names) {
-    if (!isDimension(name) || !known.includes(name))
-      return { problem: `group_by must be one of ${known.join(", ")}` };
+    if (!isDimension(name) || !allowed.includes(name))
+      return { problem: `group_by must be one of ${allowed.join(", ")}` };
     if (dimensions.includes(name)) return { problem: `group_by names ${name} twice; name it once` };
     dimensions.push(name);
   }
   if (dimensions.length > maximum) {
-    return { problem: `group_by must name at most ${maximum} of ${known.join(", ")}` };
+    return { problem: `group_by must name at most ${maximum} of ${allowed.join(", ")}` };
   }
   const [time = null, ...moreTimes] = dimensions.filter(
     (dimension) => !isLabelDimension(dimension),

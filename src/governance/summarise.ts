@@ -157,15 +157,15 @@ class Groups {
     }
     const { dimensions, time: unit } = this.#grouping;
     const group = unit === null ? part.group : { ...part.group, [unit]: asIdentifier(time) };
-    const made = {
+    const entry = {
       time,
       part: part.key,
       group: Object.fromEntries(dimensions.map((one) => [one, group[one] ?? null])),
       cell: new Cell(),
       shadow: new ShadowCounts(),
     };
-    this.#groups.set(key, made);
-    return made;
+    this.#groups.set(key, entry);
+    return entry;
   }
 
   #rank(): GroupRanking {

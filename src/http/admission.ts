@@ -25,8 +25,8 @@ import {
   type EndedAttempt,
   type EndedRequest,
   inputOfParts,
-  knownParts,
-  knownUsage,
+  plausibleParts,
+  plausibleUsage,
   reportedCost,
   reportedCostOfParts,
   type Settlement,
@@ -200,7 +200,7 @@ class Admission {
   /** The same for a request in parts. */
   gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[]): RelaySettlement {
     const ended = attempts.map(toEnded);
-    const parts = knownParts(answered, this.#estimateFor(this.#plan).bounds);
+    const parts = plausibleParts(answered, this.#estimateFor(this.#plan).bounds);
     const cost = reportedCostOfParts(ended, parts);
     const isEstimated = this.#settle((estimate) => usedByParts(estimate, ended, parts, cost));
     return { usage: usageOfParts(parts), estimated: isEstimated || parts !== answered, cost };
@@ -244,7 +244,7 @@ function endedRequest(
   const last = attempts.at(-1)?.candidate;
   return last === undefined
     ? ended
-    : { ...ended, usage: knownUsage(ended, estimateFor([last]).bounds) };
+    : { ...ended, usage: plausibleUsage(ended, estimateFor([last]).bounds) };
 }
 
 function usageOfParts(parts: readonly AnsweredPart[]): TokenUsage | null {

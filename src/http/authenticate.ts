@@ -42,7 +42,7 @@ export function admit(
   if (admitted.error?.code !== "invalid_api_key") return admitted;
   return runtime
     .lookUp(token)
-    .then((isKnownNow) => (isKnownNow ? admitKey(runtime, token, headers, scopes) : admitted));
+    .then((isFound) => (isFound ? admitKey(runtime, token, headers, scopes) : admitted));
 }
 
 function admitKey(

@@ -49,7 +49,7 @@ const NONE: readonly string[] = [];
  * node:http checks and copies every header of `writeHead` three times.
  */
 export function varyHeaders(incoming: IncomingMessage): readonly string[] {
-  return isForPages(incoming) ? VARY : NONE;
+  return allowsPages(incoming) ? VARY : NONE;
 }
 
 /** The same of an endpoint, whose path need not be read again. */
@@ -70,7 +70,7 @@ export function answerPreflight(
   response: ServerResponse,
 ): boolean {
   if (incoming.headers["access-control-request-method"] === undefined) return false;
-  if (!isForPages(incoming)) return false;
+  if (!allowsPages(incoming)) return false;
   const { origin } = incoming.headers;
   if (origin === undefined || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;
   const requested = (incoming.headers["access-control-request-headers"] ?? "")
@@ -106,7 +106,7 @@ export function allowReading(
   identity: Identity | null,
 ): void {
   const { origin } = incoming.headers;
-  if (tokens === undefined || origin === undefined || !isForPages(incoming)) return;
+  if (tokens === undefined || origin === undefined || !allowsPages(incoming)) return;
   const isBound =
     identity === null
       ? tokens.allowsOrigin(origin, Date.now())
@@ -116,7 +116,7 @@ export function allowReading(
   response.setHeader("access-control-expose-headers", ANSWER_HEADERS);
 }
 
-function isForPages(incoming: IncomingMessage): boolean {
+function allowsPages(incoming: IncomingMessage): boolean {
   const { url = "/" } = incoming;
   const query = url.indexOf("?");
   const path = query === -1 ? url : url.slice(0, query);

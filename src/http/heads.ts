@@ -240,10 +240,10 @@ const isCount = (value: number | null) => value === null || (Number.isInteger(va
 
 /** Headers of the surface's protocol, and the names of those that no provider gets. */
 export function readProtocolHeaders(
-  { headers: own, family }: Pick<Surface, "headers" | "family">,
+  { headers: protocol, family }: Pick<Surface, "headers" | "family">,
   { headers }: IncomingMessage,
 ): ProtocolHeaders {
-  const read = own?.read(headers) ?? NO_HEADERS;
+  const read = protocol?.read(headers) ?? NO_HEADERS;
   const unsent = family.unsentHeaders.filter((name) => headers[name] !== undefined);
   return unsent.length === 0 ? read : { ...read, unsent: unsent.concat(read.unsent ?? []) };
 }

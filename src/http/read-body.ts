@@ -59,10 +59,10 @@ export async function readBody(
     return invalidRequest("invalid_json", "The body is empty; send a JSON object.");
   if (isForm) return readForm(bytes);
   const isLarge = bytes.length > LARGE;
-  if (isLarge) await ownTurn();
+  if (isLarge) await nextTurn();
   const value = parseJsonBytes(bytes);
   // Later stages print the body again.
-  if (isLarge) await ownTurn();
+  if (isLarge) await nextTurn();
   if (value === undefined)
     return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");
   if (!isJsonObject(value))
@@ -91,7 +91,7 @@ let free: Promise<unknown> = Promise.resolve();
  * Waits until no other large body is being worked on: many of them must not hold up other requests
  * for longer than one does.
  */
-function ownTurn(): Promise<unknown> {
+function nextTurn(): Promise<unknown> {
   const turn = free;
   // A timer alone would be due at once after long work, before anything else is read.
   free = turn.then(

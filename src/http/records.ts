@@ -58,7 +58,7 @@ function shapeRecord(
   return {
     ...key,
     ...(signatureFamilies.length > 0 && {
-      signatureFamilies: knownFamilies(table, signatureFamilies),
+      signatureFamilies: familyNames(table, signatureFamilies),
     }),
     ...(budget !== undefined && { budget }),
     ...(dimensions !== null && { dimensions }),
@@ -84,9 +84,9 @@ function keyPart({ vocabulary }: RoutingTable, identity: Identity): ShapeRecord 
 }
 
 /** A client sends signed reasoning back, and may write any family into it. */
-function knownFamilies(table: RoutingTable, families: readonly string[]): readonly Identifier[] {
-  const known = new Set(Object.values(table.models).map(({ signatureFamily }) => signatureFamily));
-  return families.map((family) => (known.has(family) ? asIdentifier(family) : UNKNOWN_NAME));
+function familyNames(table: RoutingTable, families: readonly string[]): readonly Identifier[] {
+  const valid = new Set(Object.values(table.models).map(({ signatureFamily }) => signatureFamily));
+  return families.map((family) => (valid.has(family) ? asIdentifier(family) : UNKNOWN_NAME));
 }
 
 function preferencesRecord(

@@ -156,7 +156,7 @@ export function sendText(
   if (response.destroyed || response.headersSent) return;
   const bytes = Buffer.from(text);
   const all = [...headers, "content-type", contentType, "content-length", String(bytes.length)];
-  if (!leavesBody(response.req, status)) {
+  if (!hasUnreadBody(response.req, status)) {
     response.writeHead(status, all);
     response.end(bytes);
     return;
@@ -167,7 +167,7 @@ export function sendText(
 }
 
 /** An unread body that is too long to read just to keep the connection. */
-function leavesBody(request: IncomingMessage, status: number): boolean {
+function hasUnreadBody(request: IncomingMessage, status: number): boolean {
   if (request.complete) return false;
   // The rest of a body that was too large or too slow is not waited for, however little it may be.
   if (status === 413 || status === 408) return true;

@@ -76,10 +76,10 @@ function withoutBase(path: string): readonly string[] {
   return begin === -1 ? [] : segments.slice(begin);
 }
 
-function matches(requested: readonly string[], known: readonly string[]) {
+function matches(requested: readonly string[], accepted: readonly string[]) {
   return (
-    requested.length === known.length &&
-    known.every((segment, index) => segment.startsWith("{") || segment === requested[index])
+    requested.length === accepted.length &&
+    accepted.every((segment, index) => segment.startsWith("{") || segment === requested[index])
   );
 }
 
@@ -172,8 +172,8 @@ function withoutRebinding(runtime: Runtime, handler: NodeHandler): NodeHandler {
   return (incoming, response) => {
     const { host = "", "accept-language": language } = incoming.headers;
     const url = runtime.snapshots.current.decider.table.console?.url ?? "";
-    const isOwn = language === undefined || LOCAL_HOST.test(host) || url.endsWith(`//${host}`);
-    return (isOwn ? handler : refuse)(incoming, response);
+    const isOwnHost = language === undefined || LOCAL_HOST.test(host) || url.endsWith(`//${host}`);
+    return (isOwnHost ? handler : refuse)(incoming, response);
   };
 }
 

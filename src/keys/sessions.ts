@@ -111,9 +111,9 @@ export function createSessions(store: SessionStore, randomBytes: RandomBytes) {
   }
 
   function lookUp(digest: string, now: number, address: string): Look {
-    for (const [known, { at }] of looks) {
+    for (const [digestSeen, { at }] of looks) {
       if (Math.abs(now - at) < FRESH) break;
-      looks.delete(known);
+      looks.delete(digestSeen);
     }
     const recent = looks.get(digest);
     if (recent !== undefined) return recent;

@@ -37,8 +37,8 @@ export function promotionRequirements(
   { policies: { promotion: rows = {} } }: Pick<RoutingTable, "policies">,
   policy: string,
 ): PromotionRequirements {
-  const ownRequirements = Object.hasOwn(rows, policy) ? rows[policy] : undefined;
-  return ownRequirements ?? (Object.hasOwn(rows, "*") ? rows["*"] : undefined) ?? DEFAULT_PROMOTION;
+  const specific = Object.hasOwn(rows, policy) ? rows[policy] : undefined;
+  return specific ?? (Object.hasOwn(rows, "*") ? rows["*"] : undefined) ?? DEFAULT_PROMOTION;
 }
 
 /** Inputs of a promotion's check. */

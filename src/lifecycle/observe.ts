@@ -66,10 +66,10 @@ function ofPresent(
   const returned: PolicyRecord = { kind: "returned", policy, at, revision, digest };
   // A replica that deploys late did not go back to older content: it must neither replace the
   // candidate nor reset its time in shadow.
-  const leavesCandidate = hasChanged && before === status.candidate?.digest;
-  if (status.candidate !== null) return leavesCandidate ? returned : null;
+  const isOldReplica = hasChanged && before === status.candidate?.digest;
+  if (status.candidate !== null) return isOldReplica ? returned : null;
   if (status.enforced?.digest === digest) return null;
-  return hasChanged || mayReturn(status, digest) ? returned : null;
+  return hasChanged || isReturnable(status, digest) ? returned : null;
 }
 
 /** A policy whose file was removed; its rules stay enforced until the removal is promoted. */
@@ -81,9 +81,9 @@ function ofAbsent(
   const digest = removalDigest(policy);
   if (status.enforced?.digest === digest || status.candidate?.digest === digest) return null;
   if (status.enforced === null && status.candidate === null) return null;
-  const wasThere = before?.has(policy) === true;
+  const hadFile = before?.has(policy) === true;
   // A candidate may be a newer replica's; it ends where a running server sees its file go.
-  if (!wasThere && (status.candidate !== null || status.withdrawn.has(digest))) return null;
+  if (!hadFile && (status.candidate !== null || status.withdrawn.has(digest))) return null;
   const knownContent = status.contents.get(digest);
   if (knownContent === undefined || status.enforced === null) {
     const revision = knownContent?.revision ?? nextRevision(status);
@@ -106,7 +106,7 @@ function ofAbsent(
  * Whether known content may fill an empty slot at a start: not if it was enforced before, or
  * removed by hand.
  */
-function mayReturn(status: PolicyStatus, digest: string) {
+function isReturnable(status: PolicyStatus, digest: string) {
   return (
     !status.held.has(digest) && !status.withdrawn.has(digest) && !status.former.includes(digest)
   );

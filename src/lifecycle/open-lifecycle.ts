@@ -95,10 +95,10 @@ export async function openLifecycle(
    * After a backup was restored under a running process, it would wait for ever for missing rows.
    */
   async function refuseOtherLog() {
-    const [known, head] = [states.head, await log.head()];
+    const [lastRead, head] = [states.head, await log.head()];
     const isSame =
-      head.position > known.position ||
-      (head.position === known.position && head.hash === known.hash);
+      head.position > lastRead.position ||
+      (head.position === lastRead.position && head.hash === lastRead.hash);
     if (!isSame) {
       throw new PolicyLogError(
         "the policy log is not the one that this process has read (was a backup restored?); restart the server to use it",

@@ -82,12 +82,12 @@ export class Accounts {
   /**
    * Takes out the debts.
    *
-   * @param isHasty without debts that the store has refused before: only sweeps retry those.
+   * @param skipsRefused without debts that the store has refused before: only sweeps retry those.
    */
-  takeDebts(isHasty: boolean): readonly Overdraft[] {
+  takeDebts(skipsRefused: boolean): readonly Overdraft[] {
     const debts: Overdraft[] = [];
     for (const [id, debt] of this.overdrafts) {
-      if (isHasty && this.#refusedDebts.has(id)) continue;
+      if (skipsRefused && this.#refusedDebts.has(id)) continue;
       debts.push(debt);
       this.overdrafts.delete(id);
       this.#refusedDebts.delete(id);
@@ -280,7 +280,7 @@ export function refusalBy(
       const never = amount > counter.ceiling;
       if (!never && (counter.available >= amount || !counter.isKnownFull(amount, now))) continue;
       const untilEnd = Math.max(1, counter.end - now);
-      const isReserved = !never && counter.mayComeFree(amount);
+      const isReserved = !never && counter.fitsWithoutReservations(amount);
       const retryAfter = never ? null : isReserved ? Math.min(RETRY, untilEnd) : untilEnd;
       // The longest wait is the one that helps.
       if (found !== null && waitOf(found) >= waitOf({ retryAfter })) continue;

@@ -162,8 +162,8 @@ export function carriedOut(attempts: readonly EndedAttempt[]): readonly EndedAtt
 }
 
 /**
- * Cost of a request by its counts at its end (`knownUsage`). An earlier call whose end is unknown
- * counts with the input of the one that answered.
+ * Cost of a request by its counts at its end (`plausibleUsage`). An earlier call whose end is
+ * unknown counts with the input of the one that answered.
  *
  * @returns billionths of a US dollar; `null` where the price or a count is unknown, `undefined`
  * where no provider carried out a call.
@@ -218,21 +218,21 @@ export interface UsageBounds {
  *
  * @returns `usage` itself where nothing of it had to be changed.
  */
-export function knownUsage(
+export function plausibleUsage(
   { usage: counted, whole, streamed, attempts, outputCharacters }: Omit<EndedRequest, "countsOnly">,
   bounds: UsageBounds,
 ): TokenUsage | null {
   const isCut = streamed && !whole && carriedOut(attempts).length > 0;
-  const isNothing =
+  const isUncounted =
     counted === null || (counted.input === 0 && counted.output === 0 && !outputCharacters);
-  if (isNothing && !isCut) return null;
+  if (isUncounted && !isCut) return null;
   const usage = counted ?? UNKNOWN_USAGE;
   // There is no request without input, so a count of none is wrong.
   const isLikely = usage.input === null ? isCut : usage.input === 0 || usage.input > bounds.input;
   const input = isLikely ? bounds.likelyInput() : usage.input;
   const limit = (usage.reasoning ?? 0) > 0 ? bounds.reasonedOutput : bounds.output;
   const most = Math.max(0, Math.min(limit, bounds.sum - (input ?? 0)));
-  const output = knownOutput(usage.output, isCut, outputCharacters, most, bounds.reservedOutput);
+  const output = likelyOutput(usage.output, isCut, outputCharacters, most, bounds.reservedOutput);
   const cacheRead = partOf(usage.cacheRead, input ?? bounds.input);
   const cacheWrite = partOf(usage.cacheWrite, (input ?? bounds.input) - (cacheRead ?? 0));
   const reasoning = partOf(usage.reasoning, output ?? bounds.reasonedOutput);
@@ -249,7 +249,7 @@ function partOf(count: number | null, whole: number) {
   return count !== null && count > whole ? null : count;
 }
 
-function knownOutput(
+function likelyOutput(
   count: number | null,
   isCut: boolean,
   outputCharacters: number | null,
@@ -282,7 +282,7 @@ const SEARCHED_PIECE = 500;
  * The same for the answered parts of a request: counts beyond the bounds of the whole request are
  * replaced by shares of its estimate.
  */
-export function knownParts(
+export function plausibleParts(
   answered: readonly AnsweredPart[],
   { input: most, likelyInput }: Pick<UsageBounds, "input" | "likelyInput">,
 ): readonly AnsweredPart[] {
@@ -322,12 +322,12 @@ export function reportedCostOfParts(
   for (const { endpoint, inputTokens, searches } of answered) {
     sum = addCosts(sum, costOfUse(endpoint.price, { input: inputTokens, output: 0, searches }));
   }
-  for (const { endpoint, calls: made, failure } of calls) {
-    sum = addCosts(sum, costOfCalls(endpoint.price, made));
+  for (const { endpoint, calls: count, failure } of calls) {
+    sum = addCosts(sum, costOfCalls(endpoint.price, count));
     const answeredHere = answered.filter((part) => part.endpoint === endpoint).length;
     // The charge for a lost call, or for an answer that was thrown away, is unknown, unless the
     // endpoint charges nothing.
-    if (failure !== null || answeredHere < made)
+    if (failure !== null || answeredHere < count)
       sum = addCosts(sum, costOfUse(endpoint.price, PART_NOT_COUNTED));
   }
   return sum;

@@ -108,7 +108,7 @@ export class CounterAccount {
    * The amount would fit if requests in flight here used nothing of their reservations. Each still
    * counts as a request.
    */
-  mayComeFree(amount: number): boolean {
+  fitsWithoutReservations(amount: number): boolean {
     if (this.measure === "requests") return false;
     return this.occupied - this.reserved + amount <= this.ceiling;
   }

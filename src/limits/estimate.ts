@@ -102,11 +102,11 @@ export function estimateRequest(
   for (const { endpoint, model } of candidates) {
     const window = generates ? (model?.contextWindow ?? null) : null;
     const read = Math.min(bound, prompts * (window ?? Infinity));
-    const made = choices * Math.min(limit, largestOutput(model));
-    tokens = Math.max(tokens, read + made);
-    microUsd = Math.max(microUsd, costOf(endpoint.price, read, made, request.calls));
+    const generated = choices * Math.min(limit, largestOutput(model));
+    tokens = Math.max(tokens, read + generated);
+    microUsd = Math.max(microUsd, costOf(endpoint.price, read, generated, request.calls));
     input = Math.max(input, read);
-    output = Math.max(output, made);
+    output = Math.max(output, generated);
     const stated = rounds * (window ?? Infinity);
     const largest =
       largestOutput(model) *
@@ -206,7 +206,7 @@ export interface Used {
  * Money is the cost that the evidence has, rounded up. Where that is unknown it is estimated by
  * these tokens, at the dearest rate of input and of output.
  *
- * @param ended with the counts of `knownUsage`. @param cost of {@link reportedCost}
+ * @param ended with the counts of `plausibleUsage`. @param cost of {@link reportedCost}
  */
 export function usedBy(
   estimate: Estimate,
@@ -252,7 +252,7 @@ function unknownOutput(estimate: Estimate, whole: boolean, failure: FailureKind 
  * parts that were answered, at the dearest price of the calls that were answered; the estimate
  * where one did not count, or where calls failed.
  *
- * @param answered of {@link knownParts}. @param cost of {@link reportedCostOfParts}
+ * @param answered of {@link plausibleParts}. @param cost of {@link reportedCostOfParts}
  */
 export function usedByParts(
   estimate: Estimate,

@@ -22,10 +22,10 @@ function inputTrace(policy: LoadedPolicy) {
     for (let bucket = 0; bucket < count; bucket += 1) {
       let element = pointer(buckets + POINTER * bucket);
       while (element !== 0) {
-        const own = `${path}.${stringAt(pointer(element), memory)}`;
+        const memberPath = `${path}.${stringAt(pointer(element), memory)}`;
         const at = pointer(element + POINTER);
-        if (memory.getUint8(at) === OBJECT) addMembers(own, at, memory);
-        else members.set(own, element + POINTER);
+        if (memory.getUint8(at) === OBJECT) addMembers(memberPath, at, memory);
+        else members.set(memberPath, element + POINTER);
         element = pointer(element + 2 * POINTER);
       }
     }

@@ -45,8 +45,8 @@ export function initialMode(
   policy: string,
 ): "shadow" | "enforce" {
   const modes = table.policies.initialMode;
-  const ownMode = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
-  return ownMode ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
+  const specific = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
+  return specific ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
 }
 
 /** One schema a member: a member that the type has and the schema lacks does not compile. */
@@ -90,7 +90,7 @@ const time = object<PolicyInput["time"]>("When the request is decided, in UTC.",
 });
 
 /** One value of a closed list of the table; without a table anything of the type. */
-function known(
+function oneOf(
   type: "string" | "integer" | "number",
   description: string,
   values: readonly (string | number)[] | undefined,
@@ -104,16 +104,16 @@ function known(
 
 function candidateSchema(names: TableNames | null): JsonObject {
   const members: SchemasOf<PolicyCandidate> = {
-    id: known("string", "Endpoint id; what `pass.<constraint> contains` lists.", names?.endpoints),
+    id: oneOf("string", "Endpoint id; what `pass.<constraint> contains` lists.", names?.endpoints),
     rank: enumOf("`primary` is the route's first choice.", ["primary", "fallback"]),
-    model: known("string", "Model id.", names?.models),
-    provider: known("string", "Provider id.", names?.providers),
-    region: known("string", "Region that processes the request.", names?.regions),
-    dialect: known("string", "Wire protocol.", names?.dialects),
+    model: oneOf("string", "Model id.", names?.models),
+    provider: oneOf("string", "Provider id.", names?.providers),
+    region: oneOf("string", "Region that processes the request.", names?.regions),
+    dialect: oneOf("string", "Wire protocol.", names?.dialects),
     retention: enumOf("How long the provider keeps requests and answers.", RETENTIONS),
     trains_on_data: truth("Whether the provider trains on requests and answers."),
     capabilities: list("What the endpoint can do.", capability),
-    signature_family: known(
+    signature_family: oneOf(
       "string",
       "Who can read its signed reasoning; `none` where it signs nothing.",
       names?.signatureFamilies,
@@ -125,8 +125,8 @@ function candidateSchema(names: TableNames | null): JsonObject {
     price: object<NonNullable<PolicyCandidate["price"]>>(
       "US dollars per million tokens; absent where unknown.",
       {
-        input: known("number", "Of input.", names?.inputPrices),
-        output: known("number", "Of output.", names?.outputPrices),
+        input: oneOf("number", "Of input.", names?.inputPrices),
+        output: oneOf("number", "Of output.", names?.outputPrices),
       },
     ),
   };
@@ -142,39 +142,39 @@ function inputSchema(names: TableNames | null): JsonObject {
       {
         operation: enumOf("The operation of the request.", OPERATIONS),
         workspace: object<PolicyInput["workspace"]>("The tenant.", {
-          id: known("string", "Workspace id.", names?.workspaces),
-          tier: known("string", "Its tier, as routes.yaml names it.", names?.tiers),
+          id: oneOf("string", "Workspace id.", names?.workspaces),
+          tier: oneOf("string", "Its tier, as routes.yaml names it.", names?.tiers),
           labels: list(
             "Its labels.",
-            known("string", "A value of vocabulary.labels.", names?.workspaceLabels),
+            oneOf("string", "A value of vocabulary.labels.", names?.workspaceLabels),
           ),
         }),
         key: object<PolicyInput["key"]>(
           "The service key. A value outside the vocabulary reads `other`.",
           {
-            environment: known(
+            environment: oneOf(
               "string",
               "A value of vocabulary.environments.",
               names?.environments,
             ),
-            workload: known("string", "A value of vocabulary.workloads.", names?.workloads),
-            owner: known("string", "A value of vocabulary.owners.", names?.owners),
+            workload: oneOf("string", "A value of vocabulary.workloads.", names?.workloads),
+            owner: oneOf("string", "A value of vocabulary.owners.", names?.owners),
             labels: list(
               "Its labels.",
-              known("string", "A value of vocabulary.labels.", names?.keyLabels),
+              oneOf("string", "A value of vocabulary.labels.", names?.keyLabels),
             ),
           },
         ),
         request: object<PolicyInput["request"]>(
           "The shape of the request; nothing of its content.",
           {
-            route: known("string", "Route id.", names?.routes),
+            route: oneOf("string", "Route id.", names?.routes),
             needs: list("Capabilities that the request needs.", capability),
             stream: truth("Whether the answer is streamed."),
             context: enumOf("Estimated size of the input in tokens.", TOKEN_BUCKETS),
             max_output: enumOf("The most output allowed, in tokens.", TOKEN_BUCKETS),
             reasoning_effort: enumOf("Requested reasoning effort.", REASONING_EFFORTS),
-            dimensions: known(
+            dimensions: oneOf(
               "integer",
               "Requested vector length; 0 if the request has none.",
               names?.dimensions,

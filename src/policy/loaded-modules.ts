@@ -81,7 +81,7 @@ function deriveObligations(
   { obligations }: PolicyContract,
   value: unknown,
 ): readonly PolicyObligation[] {
-  const waivers = isUnitDocument(value) ? own(value, "waive") : undefined;
+  const waivers = isUnitDocument(value) ? ownProperty(value, "waive") : undefined;
   return obligations
     .filter(
       ({ name }) =>
@@ -157,7 +157,7 @@ function declaredReason(
   if (typeof value === "string") return declared(value) ?? reasons[0];
   if (typeof value === "object" && value !== null) {
     for (const id of failing) {
-      const reason = declared(own(value, id));
+      const reason = declared(ownProperty(value, id));
       if (reason !== undefined) return reason;
     }
   }
@@ -179,11 +179,11 @@ function isUnitDocument(value: unknown): value is UnitDocument {
 
 /** The value in the list of one under the name; `undefined` for an empty list or none. */
 function single(lists: object, name: string): unknown {
-  const list = own(lists, name);
+  const list = ownProperty(lists, name);
   return Array.isArray(list) && list.length === 1 ? list[0] : undefined;
 }
 
-function own(value: object, name: string): unknown {
+function ownProperty(value: object, name: string): unknown {
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }
 

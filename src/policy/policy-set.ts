@@ -284,11 +284,11 @@ function identitiesOf(
     modules.flatMap(({ units }) => units.map(({ policy }) => [policy.digest, policy] as const)),
   );
   return [...contents.values()].map(({ contract: { id }, digest }) => {
-    const ownState = states.find((state) => state.id === id && state.digest === digest);
-    const mode = (ownState ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
+    const exact = states.find((state) => state.id === id && state.digest === digest);
+    const mode = (exact ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
     return {
       id,
-      revision: ownState?.revision ?? 0,
+      revision: exact?.revision ?? 0,
       digest,
       slot: mode === "enforce" ? "enforced" : "candidate",
     };

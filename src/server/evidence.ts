@@ -88,7 +88,7 @@ const NEVER_NEEDED = { needed: () => {} };
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_CODES);
 
 interface Allowance {
-  left: number;
+  remaining: number;
   at: number;
 }
 
@@ -122,7 +122,7 @@ export function foldedRefusals(
   newRequestId: () => string,
   clock: () => number,
 ): FoldedRefusals {
-  const left = new Map<string, DecisionRecord>();
+  const openDecisions = new Map<string, DecisionRecord>();
   const sums = new Map<string, Sum>();
   /** Handed over and not known to be written; handed over again with the same id. */
   let unwritten: readonly Sum[] = [];
@@ -134,15 +134,15 @@ export function foldedRefusals(
   const takeShare = (workspace: string | null): boolean => {
     const now = clock();
     const { atOnce, perSecond } = workspace === null ? OF_ANONYMOUS : OF_WORKSPACE;
-    const allowance = allowances.get(workspace) ?? { left: atOnce, at: now };
+    const allowance = allowances.get(workspace) ?? { remaining: atOnce, at: now };
     allowances.set(workspace, allowance);
-    allowance.left = Math.min(
+    allowance.remaining = Math.min(
       atOnce,
-      allowance.left + (Math.max(0, now - allowance.at) / 1_000) * perSecond,
+      allowance.remaining + (Math.max(0, now - allowance.at) / 1_000) * perSecond,
     );
     allowance.at = now;
-    if (allowance.left < 1 || !isWritable()) return false;
-    allowance.left -= 1;
+    if (allowance.remaining < 1 || !isWritable()) return false;
+    allowance.remaining -= 1;
     return true;
   };
 
@@ -191,16 +191,16 @@ export function foldedRefusals(
       begin(record, settled) {
         if (!isFolded(record) || takeShare(record.workspace))
           return evidence.begin(record, settled);
-        left.set(record.requestId, record);
+        openDecisions.set(record.requestId, record);
         settled(null);
         return NEVER_NEEDED;
       },
       settle(record, sizes) {
         // To look a new text up in a map, V8 puts it into its table of texts: that costs more than
         // all the rest of a record.
-        const decision = left.size === 0 ? undefined : left.get(record.requestId);
+        const decision = openDecisions.size === 0 ? undefined : openDecisions.get(record.requestId);
         if (decision === undefined) return evidence.settle(record, sizes);
-        left.delete(record.requestId);
+        openDecisions.delete(record.requestId);
         return add(decision, record);
       },
     },

@@ -56,7 +56,7 @@ interface ProcessRole {
   /** Workers serve the public side. */
   readonly listenPublic?: () => Promise<Listening>;
   /** Replaces members of the runtime that concern the other processes. */
-  readonly runtime?: (own: Runtime, families: () => readonly Family[]) => Runtime;
+  readonly runtime?: (runtime: Runtime, families: () => readonly Family[]) => Runtime;
 }
 
 /**
@@ -189,7 +189,7 @@ async function startParts(
   const state = { accepting: true, reloadFailed: false };
   const stopOrder = new StopOrder();
   const console = openConsole(options, environment, store, keys, tokens, findProxy);
-  const own = makeRuntime({
+  const defaultRuntime = makeRuntime({
     environment,
     version,
     store,
@@ -209,7 +209,7 @@ async function startParts(
     console: console?.runtime ?? null,
     egressProxies: findProxy?.origins,
   });
-  const runtime = role.runtime?.(own, telemetry.metrics.families) ?? own;
+  const runtime = role.runtime?.(defaultRuntime, telemetry.metrics.families) ?? defaultRuntime;
   await parts.start(
     "metrics",
     () =>
@@ -405,13 +405,13 @@ function makeRuntime({
   limits,
   telemetry,
   egressProxies,
-  ...own
+  ...parts
 }: RuntimeParts): Runtime {
-  const { snapshots, quotas } = own;
+  const { snapshots, quotas } = parts;
   const turns = new SummaryTurns();
   const read: SummaryStore["read"] = (query) => store.summary.read(query);
   return {
-    ...own,
+    ...parts,
     verify: keys.verify,
     recognise: keys.recognise,
     lookUp: keys.lookUp,

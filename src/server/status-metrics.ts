@@ -180,7 +180,7 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
       () =>
         each(({ limiter, endpointLimiters }, id) => [
           [limiter.waiting, id, ""] as const,
-          ...[...endpointLimiters].map(([endpoint, own]) => [own.waiting, id, endpoint] as const),
+          ...[...endpointLimiters].map(([endpoint, one]) => [one.waiting, id, endpoint] as const),
         ]),
     ),
   ];

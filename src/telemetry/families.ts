@@ -109,7 +109,7 @@ class SeriesFamily<const Labels extends readonly string[], Value> {
   readonly #series: Series<Value>[] = [];
   readonly #make: () => Value;
   readonly #most: number;
-  leftOut = 0;
+  dropped = 0;
 
   constructor(name: string, help: string, labels: Labels, make: () => Value, most: number) {
     this.name = name;
@@ -132,7 +132,7 @@ class SeriesFamily<const Labels extends readonly string[], Value> {
 
   #begin(labels: readonly string[]): Value | null {
     if (this.#series.length >= this.#most) {
-      this.leftOut += 1;
+      this.dropped += 1;
       return null;
     }
     const series = { labels, value: this.#make() };

@@ -141,12 +141,12 @@ export function requestMetrics() {
       DURATIONS,
     ),
   };
-  const leftOut = reading(
+  const dropped = reading(
     "counter",
     "signalbox_metrics_left_out",
     "Observations that were dropped because their metric has its maximum number of series.",
     [],
-    () => [[Object.values(of).reduce((sum, counted) => sum + counted.leftOut, 0)]],
+    () => [[Object.values(of).reduce((sum, counted) => sum + counted.dropped, 0)]],
   );
   const families: readonly Family[] = [
     ...Object.values(of),
@@ -157,7 +157,7 @@ export function requestMetrics() {
       ["operation"],
       () => [...inFlight].map(([operation, count]) => [count, operation]),
     ),
-    leftOut,
+    dropped,
   ];
 
   function countDecision({

@@ -5,7 +5,7 @@ import type { TokenUsage } from "../../src/canon/generate/event.ts";
 import type { Price } from "../../src/canon/table.ts";
 import {
   costOfUse,
-  knownUsage,
+  plausibleUsage,
   reportedCost,
   reportedCostOfParts,
   type EndedAttempt,
@@ -216,7 +216,7 @@ describe("the cost of a request", () => {
     (_, more, output) => {
       const ended = { ...ENDED, attempts: [attempt("client_closed", 200, full)], ...more };
       const cached = { ...usage(1_000, ended.usage?.output ?? null), cacheRead: 600 };
-      const known = knownUsage({ ...ended, usage: cached }, BOUNDS);
+      const known = plausibleUsage({ ...ended, usage: cached }, BOUNDS);
       expect(known).toEqual({ ...cached, output });
       const cost = costOfUse(full.price, { ...cached, output }) ?? Number.NaN;
       expect(reportedCost({ ...ended, usage: known })).toBe(cost + 1e7);
@@ -226,7 +226,7 @@ describe("the cost of a request", () => {
   it("keeps counts that can be those of the whole answer", () => {
     for (const more of [{}, { whole: false }, { usage: null }, { outputCharacters: 6_400 }]) {
       const ended = { ...ENDED, ...more };
-      expect(knownUsage(ended, BOUNDS)).toBe(ended.usage);
+      expect(plausibleUsage(ended, BOUNDS)).toBe(ended.usage);
     }
   });
 
@@ -251,7 +251,7 @@ describe("the cost of a request", () => {
     ["both together beyond the window", usage(9_990, 100), null, [9_990, 10]],
     ["numbers that cannot be stated", usage(1e308, Number.MAX_SAFE_INTEGER), 26, [7, 9]],
   ])("replaces %s by the estimate", (_, counted, outputCharacters, [input, output]) => {
-    const known = knownUsage({ ...ENDED, usage: counted, outputCharacters }, BOUNDS);
+    const known = plausibleUsage({ ...ENDED, usage: counted, outputCharacters }, BOUNDS);
     expect(known).not.toBe(counted);
     expect(known).toMatchObject({ input, output });
     expect((known?.cacheRead ?? 0) + (known?.cacheWrite ?? 0)).toBeLessThanOrEqual(input ?? 0);
@@ -260,7 +260,7 @@ describe("the cost of a request", () => {
 
   it("keeps reasoning that a provider counts beside the request's maximum", () => {
     const counted = usage(11, 5_000, { reasoning: 4_900 });
-    expect(knownUsage({ ...ENDED, usage: counted }, BOUNDS)).toBe(counted);
+    expect(plausibleUsage({ ...ENDED, usage: counted }, BOUNDS)).toBe(counted);
   });
 
   it("is of no count beyond its bound, for all counts of a provider", () => {
@@ -280,7 +280,10 @@ describe("the cost of a request", () => {
         fc.boolean(),
         fc.option(fc.nat(1e6)),
         (counted, whole, outputCharacters) => {
-          const known = knownUsage({ ...ENDED, usage: counted, whole, outputCharacters }, BOUNDS);
+          const known = plausibleUsage(
+            { ...ENDED, usage: counted, whole, outputCharacters },
+            BOUNDS,
+          );
           const [input, output] = [known?.input ?? 0, known?.output ?? 0];
           expect(input).toBeLessThanOrEqual(BOUNDS.input);
           expect(output).toBeLessThanOrEqual(BOUNDS.reasonedOutput);

@@ -13,8 +13,8 @@ import {
   usedByParts as settledByParts,
 } from "../../src/limits/estimate.ts";
 import {
-  knownParts,
-  knownUsage,
+  plausibleParts,
+  plausibleUsage,
   reportedCost,
   type EndedAttempt,
   type EndedRequest,
@@ -254,7 +254,7 @@ type UsedRequest = Omit<EndedRequest, "countsOnly"> & Partial<EndedRequest>;
 
 /** With the cost that the evidence would have. */
 function usedBy(made: Estimate, { countsOnly = false, ...ended }: UsedRequest): Used | null {
-  const known = { ...ended, countsOnly, usage: knownUsage(ended, made.bounds) };
+  const known = { ...ended, countsOnly, usage: plausibleUsage(ended, made.bounds) };
   const used = settledBy(made, known, reportedCost(known));
   return used && { ...used, estimated: used.estimated || known.usage !== ended.usage };
 }
@@ -266,7 +266,7 @@ function usedByParts(
   counted: number | null,
 ): Used | null {
   const answered = counted === null ? [] : [{ endpoint: cheap, inputTokens: counted, searches: 0 }];
-  return settledByParts(made, attempts, knownParts(answered, made.bounds), null);
+  return settledByParts(made, attempts, plausibleParts(answered, made.bounds), null);
 }
 
 const usage = (input: number | null, output: number | null) => ({

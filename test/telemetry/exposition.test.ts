@@ -32,11 +32,11 @@ describe("families", () => {
     const things = counter(2);
     for (const name of ["a", "b", "c", "d", "a"]) things.add(1, name, "");
     expect([...things.samples()]).toHaveLength(2);
-    expect(things.leftOut).toBe(2);
+    expect(things.dropped).toBe(2);
     const times = new Histogram("t_seconds", "T.", ["a"], [1], 1);
     times.observe(1, "a");
     times.observe(1, "b");
-    expect(times.leftOut).toBe(1);
+    expect(times.dropped).toBe(1);
   });
 
   it("put an observation into the first bucket with a bound not below it", () => {

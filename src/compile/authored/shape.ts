@@ -69,13 +69,13 @@ export type Complaints<Code> = Readonly<
 /**
  * One error of the schema as a finding, at the location of the key or value concerned.
  *
- * @param own complaints of a format that differ from the common ones.
+ * @param formatComplaints complaints of a format that differ from the common ones.
  */
 export function reportShapeError<Code extends string>(
   error: ErrorObject,
   tree: ConfigNode,
   findings: FindingsOf<Code | TextCode>,
-  own: Complaints<Code | TextCode>,
+  formatComplaints: Complaints<Code | TextCode>,
 ): void {
   const { keyword, propertyName } = error;
   // Both only repeat the errors beside them.
@@ -86,7 +86,9 @@ export function reportShapeError<Code extends string>(
   // A value that looks like a credential was reported already and must not be repeated.
   if (propertyName === undefined && findings.has("LITERAL_SECRET", at)) return;
   const complain =
-    propertyName === undefined ? (own[keyword] ?? COMPLAINTS[keyword] ?? otherwise) : wrongName;
+    propertyName === undefined
+      ? (formatComplaints[keyword] ?? COMPLAINTS[keyword] ?? otherwise)
+      : wrongName;
   const complaint = complain({
     error,
     tree,

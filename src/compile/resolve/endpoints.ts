@@ -192,6 +192,8 @@ function addEffort(features: Set<Feature>, effort: string) {
 /**
  * Effects of a provider row's flags; flags that its dialect lacks are reported elsewhere.
  */
-function flagsOf({ flags: known }: DialectFacts, { flags }: ProviderRow) {
-  return flags.flatMap((name) => (Object.hasOwn(known, name) ? (known[name] ?? []) : []));
+function flagsOf({ flags: dialectFlags }: DialectFacts, { flags }: ProviderRow) {
+  return flags.flatMap((name) =>
+    Object.hasOwn(dialectFlags, name) ? (dialectFlags[name] ?? []) : [],
+  );
 }

@@ -31,9 +31,9 @@ export async function readBundle(folder: URL): Promise<Bundle | null> {
   const page = await readOne(new URL("index.html", folder)).catch(() => null);
   if (page === null) return null;
   const names = await readdir(new URL("assets/", folder));
-  const known = names.filter((name) => TYPES.has(extname(name)));
+  const served = names.filter((name) => TYPES.has(extname(name)));
   const files = await Promise.all(
-    known.map(
+    served.map(
       async (name) => [name, await readOne(new URL(join("assets", name), folder))] as const,
     ),
   );

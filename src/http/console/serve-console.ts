@@ -448,7 +448,7 @@ function describe(
     signed_in: true,
     person: describeHolder(session, workspaceRoles[0].identity.owner ?? null),
     workspace: identity.workspace,
-    workspaces: workspaceRoles.map(({ identity: own }) => own.workspace),
+    workspaces: workspaceRoles.map(({ identity: role }) => role.workspace),
     roles,
     scopes: [...identity.scopes].toSorted(),
     policies: policyRights(snapshot, workspaceRoles),

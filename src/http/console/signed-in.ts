@@ -286,7 +286,7 @@ export async function admitSession(
   ) {
     throw csrfFailed(identity);
   }
-  const mayCall = ({ scopes: own }: Identity) => scopes.some((scope) => own.has(scope));
+  const mayCall = ({ scopes: granted }: Identity) => scopes.some((scope) => granted.has(scope));
   if (mayCall(identity)) {
     const identities = found.workspaceRoles.map((each) => each.identity).filter(mayCall);
     return { error: null, identity, identities };

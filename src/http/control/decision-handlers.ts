@@ -25,7 +25,7 @@ import {
   type DecisionListAnswer,
 } from "../contract/decision-schemas.ts";
 import { badRequest, refusal } from "../refusal.ts";
-import { WORKSPACES_QUERY, ownWorkspace, readCount, readWorkspaces } from "./query.ts";
+import { WORKSPACES_QUERY, callerWorkspace, readCount, readWorkspaces } from "./query.ts";
 import { type ControlCall, type ControlHandler } from "./control-call.ts";
 import { takeSimulation } from "./simulate.ts";
 import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
@@ -152,7 +152,7 @@ export const DECISION_HANDLERS = {
   explainDecision: async (call) => {
     const { decision } = await foundEntry(call);
     const { runtime, snapshot } = call;
-    takeSimulation(runtime.simulationRate, snapshot.decider.table, ownWorkspace(call));
+    takeSimulation(runtime.simulationRate, snapshot.decider.table, callerWorkspace(call));
     return { json: explanationAnswer(snapshot.decider, decision) };
   },
 } as const satisfies Record<string, ControlHandler>;
@@ -253,7 +253,7 @@ function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine {
     input_tokens: outcome?.inputTokens ?? null,
     output_tokens: outcome?.outputTokens ?? null,
     cost_usd: typeof outcome?.costNanoUsd === "number" ? outcome.costNanoUsd / 1e9 : null,
-    total_ms: isKnown(outcome) ? outcome.total : null,
+    total_ms: hasEnding(outcome) ? outcome.total : null,
   };
 }
 
@@ -350,7 +350,7 @@ function outcomeFacts(outcome: OutcomeRecord | null) {
     cache_read_tokens: outcome?.cacheReadTokens ?? null,
     reasoning_tokens: outcome?.reasoningTokens ?? null,
     first_byte_ms: outcome?.firstByte ?? null,
-    router_ms: isKnown(outcome) ? outcome.router : null,
+    router_ms: hasEnding(outcome) ? outcome.router : null,
   };
 }
 
@@ -366,7 +366,7 @@ function attemptAnswer({ start, duration, ...attempt }: AttemptRecord) {
   return { ...absent, ...attempt, start_ms: start ?? null, duration_ms: duration };
 }
 
-function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
+function hasEnding(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
   return outcome !== null && outcome.terminal !== "unknown";
 }
 

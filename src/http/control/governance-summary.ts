@@ -26,7 +26,7 @@ import type { Snapshot } from "../snapshot.ts";
 import {
   WORKSPACES_QUERY,
   cellsOf,
-  ownWorkspace,
+  callerWorkspace,
   readWorkspaces,
   type ReadingCall,
 } from "./query.ts";
@@ -70,7 +70,7 @@ export async function governanceSummary(
 ): Promise<{ readonly text: string }> {
   const workspaces = readWorkspaces(call);
   const { window, grouping } = readQuery(call.url.searchParams, now, "summary");
-  return source.turns.take(ownWorkspace(call), async () => {
+  return source.turns.take(callerWorkspace(call), async () => {
     const stored = await source.policies();
     const summary = await summarise(
       (facet) => cellsOf(source.read, workspaces, windowOf(facet, window)),

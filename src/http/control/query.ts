@@ -25,7 +25,7 @@ export interface ReadingCall {
 
 /** Whose figures a request wants. */
 export function readWorkspaces(call: ReadingCall): readonly string[] {
-  return call.url.searchParams.get("workspaces") === "all" ? call.covered : [ownWorkspace(call)];
+  return call.url.searchParams.get("workspaces") === "all" ? call.covered : [callerWorkspace(call)];
 }
 
 /** Who calls. @throws {Error} at an endpoint without a scope. */
@@ -35,7 +35,7 @@ export function callerOf({ identity }: Pick<ReadingCall, "identity">): Identity 
 }
 
 /** The workspace of the caller's key, or the one that a session has chosen. */
-export function ownWorkspace(call: Pick<ReadingCall, "identity">): string {
+export function callerWorkspace(call: Pick<ReadingCall, "identity">): string {
   return callerOf(call).workspace;
 }
 
@@ -86,9 +86,9 @@ export function checkQuery(
  */
 export const READINGS: ReadonlySet<string> = new Set(["Service keys", "Policies", "Governance"]);
 
-function unknown(name: string, known: readonly string[]): RefusalError {
+function unknown(name: string, parameters: readonly string[]): RefusalError {
   const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? ` ${name}` : "";
-  const fix = known.length === 0 ? "leave it out" : `give ${known.join(", ")}`;
+  const fix = parameters.length === 0 ? "leave it out" : `give ${parameters.join(", ")}`;
   const param = shown === "" ? undefined : name;
   return badRequest("unknown_parameter", `Unknown query parameter${shown}; ${fix}`, param);
 }

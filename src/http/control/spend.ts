@@ -4,7 +4,7 @@ import { MAXIMUM_GROUPS, summarise } from "../../governance/summarise.ts";
 import { MAXIMUM_HOURLY_DAYS, windowOf } from "../../governance/roll-up.ts";
 import { budgetLines } from "../../limits/usage.ts";
 import type { Snapshot } from "../snapshot.ts";
-import { cellsOf, ownWorkspace, readWorkspaces } from "./query.ts";
+import { cellsOf, callerWorkspace, readWorkspaces } from "./query.ts";
 import { type ControlAnswer, type ControlCall } from "./control-call.ts";
 import { readQuery, SUMMARY_QUERY, type SummarySource } from "./governance-summary.ts";
 
@@ -35,7 +35,7 @@ export async function spend(
   const { window, grouping } = readQuery(call.url.searchParams, now, "spend");
   const isCsv = wantsCsv(call.headers.accept);
   const most = isCsv ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS;
-  return source.turns.take(ownWorkspace(call), async () => {
+  return source.turns.take(callerWorkspace(call), async () => {
     const summary = await summarise(
       (facet) => cellsOf(source.read, workspaces, windowOf(facet, window)),
       grouping,

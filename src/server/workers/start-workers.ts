@@ -66,10 +66,10 @@ export async function startWorkers(
         good = read;
         return pool.listen();
       },
-      runtime: (own, families) => ({
-        ...own,
-        accepting: () => own.accepting() && pool.isReady(),
-        degraded: () => [...own.degraded(), ...(pool.isDegraded() ? ["workers"] : [])],
+      runtime: (runtime, families) => ({
+        ...runtime,
+        accepting: () => runtime.accepting() && pool.isReady(),
+        degraded: () => [...runtime.degraded(), ...(pool.isDegraded() ? ["workers"] : [])],
         workers: () => ({ worker: 0, ...pool.status() }),
         othersHealth: pool.endpointsHealth,
         metrics: async (accept) => {

@@ -77,12 +77,12 @@ async function start({
           if (files === null) throw new Error("worker: no files");
           return Promise.resolve(files);
         },
-        runtime: (own) => ({
-          ...own,
+        runtime: (runtime) => ({
+          ...runtime,
           workers: () => ({ worker, ...status }),
           degraded: () => [
             ...new Set([
-              ...own.degraded(),
+              ...runtime.degraded(),
               ...(reloadFailed ? ["reload_failed"] : []),
               ...(status.ready < status.configured ? ["workers"] : []),
             ]),

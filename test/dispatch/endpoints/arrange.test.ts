@@ -10,10 +10,10 @@ import { candidate, idsOf, seeded, tier } from "./fixture.ts";
 
 const ejected = (until: number): HealthState => ({ state: "ejected", until });
 const limited = (until: number): HealthState => ({ state: "rate_limited", until });
-const half = (isTaken: boolean, until = -1): HealthState => ({
+const half = (isTrialRunning: boolean, until = -1): HealthState => ({
   state: "half_open",
   until,
-  isTaken,
+  isTrialRunning,
 });
 
 function circumstances(
@@ -207,7 +207,7 @@ describe("every arrangement", () => {
     fc.nat({ max: 5 }).map(limited),
     fc
       .tuple(fc.boolean(), fc.integer({ min: -5, max: 0 }))
-      .map(([isTaken, until]) => half(isTaken, until)),
+      .map(([isTrialRunning, until]) => half(isTrialRunning, until)),
   );
   const endpoints = fc.record({
     healthState,
@@ -275,7 +275,7 @@ describe("every arrangement", () => {
         expect(trial).toBe(order[0]);
         expect(healthStates[trial.endpoint.id]).toMatchObject({
           state: "half_open",
-          isTaken: false,
+          isTrialRunning: false,
         });
       }),
       { numRuns: 500 },

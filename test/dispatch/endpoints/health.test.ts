@@ -102,11 +102,11 @@ describe("an ejection", () => {
     ],
     ["never for the ratio", { failureRatio: 0, consecutiveFailures: 0 }, "----------", false],
     ["never for the row", { failureRatio: 1, consecutiveFailures: 0 }, "---------", false],
-  ])("%s", (_, more, calls, isOut) => {
+  ])("%s", (_, more, calls, isUnhealthy) => {
     const settings = { ...SETTINGS, ...more };
     const health = endpointHealth();
     for (const call of calls) health.endCall(call === "-" ? bad : null, settings, 0);
-    expect(health.healthState(settings, 0).state).toBe(isOut ? "ejected" : "healthy");
+    expect(health.healthState(settings, 0).state).toBe(isUnhealthy ? "ejected" : "healthy");
   });
 
   it("counts the failures of the window only", () => {
@@ -167,7 +167,7 @@ describe("an ejection", () => {
       expect(health.healthState(settings, now)).toEqual({
         state: "half_open",
         until: now,
-        isTaken: false,
+        isTrialRunning: false,
       });
       health.endCall(null, settings, now);
     }
@@ -180,16 +180,16 @@ describe("a trial", () => {
     expect(health.healthState(SETTINGS, 10_000)).toEqual({
       state: "half_open",
       until: 10_000,
-      isTaken: false,
+      isTrialRunning: false,
     });
     health.claimTrial(10_000);
     expect(health.healthState(SETTINGS, 10_000)).toEqual({
       state: "half_open",
       until: 10_000,
-      isTaken: true,
+      isTrialRunning: true,
     });
     health.begin(10_000);
-    expect(health.healthState(SETTINGS, 9_999_999)).toMatchObject({ isTaken: true });
+    expect(health.healthState(SETTINGS, 9_999_999)).toMatchObject({ isTrialRunning: true });
     health.endCall(null, SETTINGS, 9_999_999);
     expect(health.healthState(SETTINGS, 9_999_999)).toEqual({ state: "healthy" });
     // What failed before the ejection does not count against it.
@@ -210,8 +210,12 @@ describe("a trial", () => {
   it("is released where the request never begins it", () => {
     const health = ejected();
     health.claimTrial(10_000);
-    expect(health.healthState(SETTINGS, 10_000 + TRIAL_CLAIM - 1)).toMatchObject({ isTaken: true });
-    expect(health.healthState(SETTINGS, 10_000 + TRIAL_CLAIM)).toMatchObject({ isTaken: false });
+    expect(health.healthState(SETTINGS, 10_000 + TRIAL_CLAIM - 1)).toMatchObject({
+      isTrialRunning: true,
+    });
+    expect(health.healthState(SETTINGS, 10_000 + TRIAL_CLAIM)).toMatchObject({
+      isTrialRunning: false,
+    });
   });
 
   it.each(FAILURE_KINDS.filter((kind) => effectOf(kind) === "nothing"))(
@@ -224,7 +228,7 @@ describe("a trial", () => {
       expect(health.healthState(SETTINGS, 11_000)).toEqual({
         state: "half_open",
         until: 10_000,
-        isTaken: false,
+        isTrialRunning: false,
       });
     },
   );
@@ -238,7 +242,7 @@ describe("a trial", () => {
     expect(health.healthState(SETTINGS, 14_000)).toEqual({
       state: "half_open",
       until: 10_000,
-      isTaken: false,
+      isTrialRunning: false,
     });
   });
 
@@ -259,14 +263,17 @@ describe("a trial", () => {
     expect(health.healthState(SETTINGS, 31_000)).toEqual({
       state: "half_open",
       until: 31_000,
-      isTaken: false,
+      isTrialRunning: false,
     });
   });
 
   it("is the active probe's where there is one, no more often than its interval", () => {
     const health = ejected(PROBED);
     expect(health.takeProbe(PROBED, 9_999)).toBe(false);
-    expect(health.healthState(PROBED, 10_000)).toMatchObject({ state: "half_open", isTaken: true });
+    expect(health.healthState(PROBED, 10_000)).toMatchObject({
+      state: "half_open",
+      isTrialRunning: true,
+    });
     expect(health.takeProbe(PROBED, 10_000)).toBe(true);
     expect(health.takeProbe(PROBED, 99_000)).toBe(false);
     health.probed(false, PROBED, 99_000);

@@ -50,7 +50,7 @@ function audience(at: readonly string[]): Where {
 }
 
 /** The router's own errors, by their rows in the catalogue. */
-function ownErrors(): readonly DescribedError[] {
+function catalogueErrors(): readonly DescribedError[] {
   return Object.values(ERROR_GROUPS).flatMap((group) =>
     Object.entries(group).flatMap(([code, { status, kind, at, meaning }]) =>
       at.length === 0 ? [] : [{ status, kind, code, when: meaning, isAnsweredBy: audience(at) }],
@@ -99,7 +99,7 @@ function failures(): readonly DescribedError[] {
  * against it.
  */
 export const DESCRIBED_ERRORS: readonly DescribedError[] = [
-  ...ownErrors(),
+  ...catalogueErrors(),
   ...reasons(),
   ...failures(),
   {

@@ -59,7 +59,7 @@ function answersOf(endpoint: Endpoint, status: number): readonly (ErrorAnswer | 
  * A failure of providers has the wait that the provider requests: in `retry-after`, or too long for
  * it.
  */
-function mayBringWait(status: number): boolean {
+function hasRetryAfter(status: number): boolean {
   return status === 502 || status === 504;
 }
 
@@ -144,7 +144,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
       const answers = answersOf(endpoint, status);
       if (answers.every((answer) => answer?.retryable !== true))
         return answers.length === 0 ? "never" : "always";
-      return mayBringWait(status) || answers.some((answer) => answer?.retryable !== true)
+      return hasRetryAfter(status) || answers.some((answer) => answer?.retryable !== true)
         ? "sometimes"
         : "never";
     },
@@ -155,7 +155,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     schema: COUNT,
     isSent: where(
       (endpoint, status) =>
-        mayBringWait(status) ||
+        hasRetryAfter(status) ||
         answersOf(endpoint, status).some((answer) => (answer?.retryAfter ?? null) !== null),
     ),
   },

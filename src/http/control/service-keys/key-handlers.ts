@@ -249,9 +249,9 @@ function listedWorkspaces(call: KeyCall): readonly string[] {
  */
 function managedWorkspace({ identity, snapshot }: KeyCall, workspace: string): string {
   // A key of a workspace that has left the configuration still manages the keys there.
-  const isKnown =
+  const exists =
     workspace === identity.workspace || Object.hasOwn(snapshot.decider.table.workspaces, workspace);
-  if (isKnown && managesWorkspace(identity, workspace)) return workspace;
+  if (exists && managesWorkspace(identity, workspace)) return workspace;
   throw refusal(
     "workspace_not_found",
     identity.scopes.has(PLATFORM_SCOPE)
