@@ -17,26 +17,9 @@ test("no byte is lost or reordered by any cut", () => {
 
 test("awkward cuts are within characters, within CRLF and blank lines, within field names", () => {
   const pieces = awkwardCuts(Buffer.from('event: a\r\ndata: {"x":"é🚦:"}\r\n\r\n'));
-  expect(pieces.map((piece) => piece.toString("latin1"))).toEqual([
-    "e",
-    "vent",
-    ":",
-    " a",
-    "\r",
-    "\n",
-    "d",
-    "ata",
-    ":",
-    ' {"x":"Ã',
-    "©ð",
-    "\u009f",
-    "\u009a",
-    '¦:"}',
-    "\r",
-    "\n",
-    "\r",
-    "\n",
-  ]);
+  expect(pieces.map((piece) => piece.toString("latin1")).join("|")).toBe(
+    'e|vent|:| a|\r|\n|d|ata|:| {"x":"Ã|©ð|\u009f|\u009a|¦:"}|\r|\n|\r|\n',
+  );
 });
 
 test("even cuts have the size requested", () => {
