@@ -1,128 +1,101 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { MOCK_ENDPOINTS, protocolFor } from "../../mock/endpoints.ts";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
-import { eventsOf, framesOf, mockForTest, postTo } from "./start.ts";
+import { eventsOf, framesOf } from "./start.ts";
 
 /** Recordings of one protocol, and how their requests reach the simulated provider. */
 interface Recorded {
-  readonly file: string;
   /** Hosts whose requests have to be accepted. */
   readonly hosts: RegExp;
   /** Hosts whose answers are compared; others add members of their own. Default: `hosts`. */
   readonly originals?: RegExp;
   /** Recorded paths that are sent as they are; else every request goes to this path. */
   readonly path: RegExp | string;
-  readonly headers?: Readonly<Record<string, string>>;
   /** Refusals that are right: foreign signatures, inputs without text, older editions. */
   readonly refusals?: RegExp;
 }
 
-const FOREIGN_SIGNATURE =
+const refusals =
   /Invalid `(signature|data)` in|encrypted content for the item|Thought signature is not valid/;
-
-/** Recordings omit the headers that turn betas on; the recorded clients used these. */
-const ANTHROPIC_HEADERS = {
-  "anthropic-version": "2023-06-01",
-  "anthropic-beta":
-    "context-management-2025-06-27,mcp-client-2025-11-20,task-budgets-2026-03-13,structured-outputs-2025-11-13",
-};
-
-const anthropic = (file: string, path: string): Recorded => ({
-  file,
-  hosts: /^api\.anthropic\.com$/,
-  path,
-  headers: ANTHROPIC_HEADERS,
-  refusals: FOREIGN_SIGNATURE,
-});
-const openai = (file: string, path: string): Recorded => ({
-  file,
-  hosts: /^api\.openai\.com$/,
-  path,
-  refusals: FOREIGN_SIGNATURE,
-});
-const bedrock = (file: string, path: string): Recorded => ({
-  file,
+const withoutText = { refusals: /images|inlineData|texts: / };
+const openai = (path: string): Recorded => ({ hosts: /^api\.openai\.com$/, path, refusals });
+const anthropic = (path: string): Recorded => ({ hosts: /^api\.anthropic\.com$/, path, refusals });
+const bedrock = (path: string): Recorded => ({
   hosts: /bedrock/,
   path,
   // Counts of a body of InvokeModel are in another protocol.
   refusals: /Invalid `(signature|data)` in|at least one message/,
 });
+const gemini = (path: RegExp, more: object): Recorded => ({ hosts: /googleapis/, path, ...more });
 
-const WITHOUT_TEXT = /images|inlineData|texts: /;
+const INVOKED =
+  /\/model\/[^/]*(?:titan-embed|nova-2-multimodal-embeddings|cohere\.embed)[^/]*\/invoke$/;
 
-const PROTOCOLS: readonly Recorded[] = [
-  openai("openai-chat", "/v1/chat/completions"),
-  openai("openai-completions", "/v1/completions"),
-  openai("openai-responses", "/v1/responses"),
-  openai("openai-responses-input-tokens", "/v1/responses/input_tokens"),
-  anthropic("anthropic-messages", "/v1/messages"),
-  anthropic("anthropic-count-tokens", "/v1/messages/count_tokens"),
-  bedrock("bedrock-converse", "/model/m/converse"),
-  bedrock("bedrock-converse-stream", "/model/m/converse-stream"),
-  bedrock("bedrock-count-tokens", "/model/m/count-tokens"),
-  {
-    file: "gemini",
-    hosts: /googleapis/,
-    path: /:(?:generateContent|streamGenerateContent\?alt=sse)$/,
-    refusals: FOREIGN_SIGNATURE,
-  },
-  { file: "gemini-count-tokens", hosts: /googleapis/, path: /:countTokens$/ },
-  { file: "cohere-chat", hosts: /^api\.cohere\.com$/, path: /\/v2\/chat$/ },
-  {
-    file: "embeddings",
+const PROTOCOLS: Readonly<Record<string, Recorded>> = {
+  "openai-chat": openai("/v1/chat/completions"),
+  "openai-completions": openai("/v1/completions"),
+  "openai-responses": openai("/v1/responses"),
+  "openai-responses-input-tokens": openai("/v1/responses/input_tokens"),
+  "anthropic-messages": anthropic("/v1/messages"),
+  "anthropic-count-tokens": anthropic("/v1/messages/count_tokens"),
+  "bedrock-converse": bedrock("/model/m/converse"),
+  "bedrock-converse-stream": bedrock("/model/m/converse-stream"),
+  "bedrock-count-tokens": bedrock("/model/m/count-tokens"),
+  gemini: gemini(/:(?:generateContent|streamGenerateContent\?alt=sse)$/, { refusals }),
+  "gemini-count-tokens": gemini(/:countTokens$/, {}),
+  "cohere-chat": { hosts: /^api\.cohere\.com$/, path: /\/v2\/chat$/ },
+  embeddings: {
     hosts: /openai|voyageai|mistral|openrouter|azure/,
     originals: /api\.openai\.com|api\.voyageai\.com/,
     path: /\/embeddings(?:\?|$)/,
-    refusals: WITHOUT_TEXT,
+    ...withoutText,
   },
-  { file: "cohere-embed", hosts: /cohere/, path: /\/v2\/embed$/, refusals: WITHOUT_TEXT },
-  {
-    file: "gemini-embed",
-    hosts: /googleapis/,
-    path: /:(?:batchEmbedContents|predict)$/,
-    refusals: WITHOUT_TEXT,
-  },
-  {
-    file: "bedrock-invoke",
-    hosts: /bedrock/,
-    path: /\/model\/[^/]*(?:titan-embed|nova-2-multimodal-embeddings|cohere\.embed)[^/]*\/invoke$/,
-    refusals: WITHOUT_TEXT,
-  },
-  {
-    file: "rerank",
+  "cohere-embed": { hosts: /cohere/, path: /\/v2\/embed$/, ...withoutText },
+  "gemini-embed": gemini(/:(?:batchEmbedContents|predict)$/, withoutText),
+  "bedrock-invoke": { hosts: /bedrock/, path: INVOKED, ...withoutText },
+  rerank: {
     hosts: /cohere|voyageai|openrouter/,
     originals: /cohere|voyageai/,
     path: /\/rerank$/,
   },
-  { file: "moderations", hosts: /openai/, path: /\/moderations$/ },
-];
+  moderations: { hosts: /openai/, path: /\/moderations$/ },
+};
+
+const under = (prefix: string, names: string): readonly string[] =>
+  names.split(" ").map((name) => prefix + name);
 
 /** Known differences: `+` is a member that no recording has, `-` one that all of them have. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   // DeepSeek's member for reasoning; and a count that is newer than the recordings.
   "openai-chat": [
-    "+ chunk.usage.prompt_tokens_details.cache_write_tokens",
+    "+ -.usage.prompt_tokens_details.cache_write_tokens",
     "+ answer.choices[].message.reasoning_content",
   ],
   // Recorded streams with log probabilities repeat them in other events.
-  "openai-responses": ["token", "logprob", "bytes", "top_logprobs"].map(
-    (name) => `+ response.content_part.done.part.logprobs[].${name}`,
+  "openai-responses": under(
+    "+ response.content_part.done.part.logprobs[].",
+    "token logprob bytes top_logprobs",
   ),
   // Padding, and counts of a cache that no recorded stream used.
   "bedrock-converse-stream": [
-    "- messageStart.p",
-    "- contentBlockDelta.p",
-    "- contentBlockStop.p",
-    "- messageStop.p",
-    "+ metadata.usage.cacheReadInputTokens",
-    "+ metadata.usage.cacheWriteInputTokens",
-    "- metadata.p",
-    "- contentBlockStart.p",
+    ...under("- ", "messageStart.p contentBlockDelta.p contentBlockStop.p messageStop.p"),
+    ...under("+ metadata.usage.", "cacheReadInputTokens cacheWriteInputTokens"),
+    ...under("- ", "metadata.p contentBlockStart.p"),
   ],
   "gemini-count-tokens": ["", "[].modality", "[].tokenCount"].map(
     (name) => `- answer.promptTokensDetails${name}`,
   ),
 };
+
+/** Recordings omit the headers that turn betas on; the recorded clients used these. */
+const HEADERS: ReadonlyMap<string, string> = new Map([
+  ["anthropic-version", "2023-06-01"],
+  [
+    "anthropic-beta",
+    "context-management-2025-06-27,mcp-client-2025-11-20,task-budgets-2026-03-13,structured-outputs-2025-11-13",
+  ],
+]);
 
 /** Members whose value is the caller's own, so that its members are no shape of the protocol. */
 const CALLERS =
@@ -162,70 +135,73 @@ class Shapes {
   }
 }
 
-/** Adds an answer to the shapes: a whole one, or its events by their types. */
-function addAnswer(shapes: Shapes, contentType: string, bytes: Uint8Array): void {
-  if (contentType.includes("json"))
-    return shapes.add("answer", JSON.parse(Buffer.from(bytes).toString()));
-  const events = contentType.includes("amazon") ? framesOf(bytes) : eventsOf(bytes);
+type Events = readonly { readonly name: string | null; readonly data: string }[];
+
+function addEvents(shapes: Shapes, events: Events): void {
   for (const { name, data } of events) {
     if (!data.startsWith("{")) continue;
     const value: { readonly type?: unknown } = JSON.parse(data);
-    shapes.add(typeof value.type === "string" ? value.type : (name ?? "chunk"), Object(value));
+    shapes.add(typeof value.type === "string" ? value.type : (name ?? "-"), Object(value));
   }
 }
 
 function addRecorded(shapes: Shapes, recording: Recording): void {
   const { body, body_type: type } = recording.response;
   if (type === "json")
-    return addAnswer(
-      shapes,
-      "json",
-      Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
-    );
-  if (type === "aws-eventstream")
-    return addAnswer(shapes, "amazon", Buffer.from(String(body), "base64"));
-  addAnswer(shapes, "events", Buffer.from(streamText(recording).replaceAll("\r\n", "\n")));
+    shapes.add("answer", typeof body === "string" ? JSON.parse(body) : Object(body));
+  else if (type === "aws-eventstream")
+    addEvents(shapes, framesOf(Buffer.from(String(body), "base64")));
+  else addEvents(shapes, eventsOf(Buffer.from(streamText(recording).replaceAll("\r\n", "\n"))));
+}
+
+/** What the server would send; `answers.test.ts` has the protocols over connections. */
+function answerTo(target: string, body: unknown) {
+  const path = target.split("?", 1)[0] ?? "";
+  const endpoint = MOCK_ENDPOINTS.find(
+    (each) => path.endsWith(each.path) && each.method === "POST",
+  );
+  if (endpoint === undefined) throw new Error(`nothing is served at ${path}`);
+  return protocolFor(endpoint, body).answer({
+    sequence: 1,
+    target,
+    body,
+    text: "",
+    header: (name) => HEADERS.get(name) ?? "",
+    inForce: (behaviour) => behaviour,
+  }).answer;
 }
 
 const pathOf = ({ request }: Recording): string =>
   isJsonObject(request) && typeof request.path === "string" ? request.path : "";
 
-describe.each(PROTOCOLS)("recorded $file", ({ file, hosts, originals = hosts, ...how }) => {
-  const recordings = readRecordings(file);
-
-  test.skipIf(recordings === null)(
-    "requests are accepted and answered in the recorded shape (needs ../shared/recordings)",
-    async () => {
-      const server = await mockForTest();
-      const refused: string[] = [];
-      const recorded = new Shapes();
-      const simulated = new Shapes();
-      let accepted = 0;
-      for (const recording of recordings ?? []) {
-        const { id, request, response, host } = recording;
-        if (!hosts.test(host) || request === null || response.status !== 200) continue;
-        const path = typeof how.path === "string" ? how.path : pathOf(recording);
-        if (typeof how.path !== "string" && !how.path.test(path)) continue;
-        const answer = await postTo(
-          server,
-          path.replaceAll(/[<>]/g, ""),
-          request.body,
-          how.headers,
-        );
-        const bytes = new Uint8Array(await answer.arrayBuffer());
-        const text = Buffer.from(bytes).toString();
-        if (originals.test(host)) addRecorded(recorded, recording);
-        if (answer.status !== 200) {
-          if (how.refusals?.test(text) !== true) refused.push(`${id}: ${text}`);
-          continue;
-        }
-        accepted += 1;
-        if (originals.test(host))
-          addAnswer(simulated, answer.headers.get("content-type") ?? "", bytes);
+test.for(Object.entries(PROTOCOLS))(
+  "recorded requests of %s are accepted and answered in the recorded shape (needs ../shared/recordings)",
+  ([file, { hosts, originals = hosts, path: wanted, refusals: right }], { skip }) => {
+    const recordings = readRecordings(file);
+    if (recordings === null) return skip();
+    const refused: string[] = [];
+    const recorded = new Shapes();
+    const simulated = new Shapes();
+    let accepted = 0;
+    for (const recording of recordings) {
+      const { id, request, response, host } = recording;
+      if (!hosts.test(host) || request === null || response.status !== 200) continue;
+      const path = typeof wanted === "string" ? wanted : pathOf(recording);
+      if (typeof wanted !== "string" && !wanted.test(path)) continue;
+      const answer = answerTo(path.replaceAll(/[<>]/g, ""), request.body);
+      if (originals.test(host)) addRecorded(recorded, recording);
+      if (answer.status !== 200) {
+        const text = answer.kind === "json" ? answer.body : "a stream";
+        if (right?.test(text) !== true) refused.push(`${id}: ${text}`);
+        continue;
       }
-      expect(refused).toEqual([]);
-      expect(accepted).toBeGreaterThan(0);
-      expect(simulated.differencesFrom(recorded)).toEqual(KNOWN[file] ?? []);
-    },
-  );
-});
+      accepted += 1;
+      if (!originals.test(host)) continue;
+      if (answer.kind === "stream") addEvents(simulated, answer.events);
+      else simulated.add("answer", JSON.parse(answer.body));
+    }
+    expect(refused).toEqual([]);
+    expect(accepted).toBeGreaterThan(0);
+    expect(simulated.differencesFrom(recorded)).toEqual(KNOWN[file] ?? []);
+  },
+);

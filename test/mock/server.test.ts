@@ -1,143 +1,107 @@
-import { request } from "node:http";
 import { expect, test } from "vitest";
-import { startMock } from "../../mock/server.ts";
-import { HELLO, mockForTest, post, raw } from "./start.ts";
+import { RequestLog } from "../../mock/request-log.ts";
+import { CHAT, HELLO, mockForFile, mockForTest, post, raw } from "./start.ts";
 
 const hello = { model: "m", messages: HELLO };
+const LOG = "/mock/requests";
 
-test("the log of requests has no credential", async () => {
+const shared = await mockForFile();
+
+test("the log has each credential as a hash alone", async () => {
   const server = await mockForTest();
   const before = Date.now();
-  for (const name of ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"]) {
-    await (
-      await post(server, hello, {
-        [name]: name === "authorization" ? "Bearer sk-secret" : "sk-secret",
-        "x-other": "kept",
-      })
-    ).text();
-  }
+  for (const headers of [
+    { authorization: "Bearer sk-secret", "x-other": "kept" },
+    { "x-api-key": "sk-secret" },
+    { "api-key": "sk-secret" },
+    { "x-goog-api-key": "sk-secret" },
+    { cookie: "sk-secret" },
+    { authorization: "Bearer sk-secret-2" },
+    {},
+  ])
+    await (await post(server, CHAT, hello, headers)).text();
   await expect.poll(() => server.requests.at(-1)?.endedAt).not.toBeNull();
-  const text = await (await fetch(`${server.url}/mock/requests`)).text();
+  const text = await (await fetch(server.url + LOG)).text();
   expect(text).not.toContain("sk-secret");
-  const { counts, requests } = JSON.parse(text) as {
-    counts: object;
-    requests: typeof server.requests;
-  };
-  expect(counts).toEqual({ total: 5, closedEarly: 0, underWay: 0 });
+  const { counts, requests } = JSON.parse(text);
+  expect(counts).toEqual({ total: 7, closedEarly: 0, underWay: 0 });
   expect(requests).toEqual(server.requests);
   expect(requests[0]).toMatchObject({
     id: 1,
     method: "POST",
-    path: "/v1/chat/completions",
+    path: CHAT,
     body: hello,
     closedEarly: false,
     headers: { "x-other": "kept" },
   });
-  expect(requests[0]?.startedAt).toBeGreaterThanOrEqual(before);
-  expect(new Set(requests.map((entry) => entry.credential))).toEqual(
-    new Set([requests[0]?.credential]),
-  );
-  expect(requests[0]?.credential).toMatch(/^[0-9a-f]{16}$/);
-});
-
-test("the log distinguishes two credentials, and a missing one", async () => {
-  const server = await mockForTest();
-  for (const headers of [{ authorization: "Bearer a" }, { authorization: "Bearer b" }, {}])
-    await (await post(server, hello, { ...headers })).text();
-  const [first, second, third] = server.requests.map((entry) => entry.credential);
-  expect(first).not.toBe(second);
-  expect(third).toBeNull();
-});
-
-test("the log records a client that disconnects before the end, and the time", async () => {
-  const server = await mockForTest();
-  const abort = new AbortController();
-  const response = await fetch(`${server.url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ ...hello, model: "m+stall", stream: true }),
-    signal: abort.signal,
-  });
-  await response.body?.getReader().read();
-  expect(server.requests[0]).toMatchObject({ endedAt: null, closedEarly: false });
-  const leaving = Date.now();
-  abort.abort();
-  await expect.poll(() => server.requests[0]?.closedEarly).toBe(true);
-  expect((server.requests[0]?.endedAt ?? 0) - leaving).toBeLessThan(500);
-  const { counts } = (await (await fetch(`${server.url}/mock/requests`)).json()) as {
-    counts: object;
-  };
-  expect(counts).toEqual({ total: 1, closedEarly: 1, underWay: 0 });
-});
-
-test.each(["close", "reset", "refused", "cut"])(
-  "an end by %s is not the client's in the log",
-  async (setting) => {
-    const server = await mockForTest();
-    await raw(server, `m+${setting}`, { stream: true });
-    await expect.poll(() => server.requests[0]?.endedAt).not.toBeNull();
-    expect(server.requests[0]?.closedEarly).toBe(false);
-  },
-);
-
-test("the log keeps the newest thousand requests, and is emptied on request", async () => {
-  const server = await mockForTest();
-  await Promise.all(
-    Array.from({ length: 8 }, async () => {
-      for (let count = 0; count < 130; count += 1)
-        await (await fetch(`${server.url}/v1/models`)).text();
-    }),
-  );
-  expect(server.requests).toHaveLength(1_000);
-  expect(server.requests.at(-1)?.id).toBe(1_040);
-  await fetch(`${server.url}/mock/requests`, { method: "DELETE" });
+  expect(requests[0].startedAt).toBeGreaterThanOrEqual(before);
+  const [first, ...others] = server.requests.map(({ credential }) => credential);
+  expect(first).toMatch(/^[0-9a-f]{16}$/);
+  expect(others).toEqual([first, first, first, first, expect.any(String), null]);
+  expect(others[4]).not.toBe(first);
+  expect((await fetch(server.url + LOG, { method: "DELETE" })).status).toBe(200);
   expect(server.requests).toHaveLength(0);
+});
+
+test("the log has the time at which a client disconnects before the end", async () => {
+  const server = await mockForTest();
+  for (const settings of ["stall", "chunk-delay=60s"])
+    await raw(server, CHAT, { ...hello, model: `m+${settings}`, stream: true }, "", 40);
+  await expect.poll(() => server.requests.map((entry) => entry.closedEarly)).toEqual([true, true]);
+  const leaving = server.requests.map(({ startedAt, endedAt }) => (endedAt ?? 0) - startedAt);
+  for (const milliseconds of leaving) expect(milliseconds).toBeGreaterThanOrEqual(30);
+  const counts = { total: 2, closedEarly: 2, underWay: 0 };
+  expect(await (await fetch(server.url + LOG)).json()).toMatchObject({ counts });
+});
+
+test("an end that the settings request is not the client's in the log", async () => {
+  const server = await mockForTest();
+  for (const settings of ["close", "reset", "refused", "cut"])
+    await raw(server, CHAT, { ...hello, model: `m+${settings}`, stream: true });
+  await expect.poll(() => server.requests.at(-1)?.endedAt).not.toBeNull();
+  expect(server.requests.map(({ closedEarly }) => closedEarly)).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("the log keeps the newest thousand requests", () => {
+  const log = new RequestLog();
+  for (let count = 0; count < 1_040; count += 1) log.begin("GET", "/", {}, 0);
+  expect([log.entries.length, log.entries.at(-1)?.id]).toEqual([1_000, 1_040]);
 });
 
 test("the log keeps at most 32 MB of bodies", async () => {
   const server = await mockForTest();
-  for (let count = 0; count < 4; count += 1)
-    await (
-      await post(server, {
-        model: "m",
-        messages: [{ role: "user", content: "x".repeat(10_000_000) }],
-      })
-    ).text();
-  expect(server.requests.map((entry) => entry.id)).toEqual([2, 3, 4]);
+  for (const bytes of [1, 15_000_000, 17_000_000])
+    await (await post(server, CHAT, { model: "x".repeat(bytes) })).text();
+  expect(server.requests.map(({ id }) => id)).toEqual([3]);
 });
 
 test("a body that is too large gets a 413", async () => {
-  const server = await mockForTest();
-  const status = await new Promise((resolve, reject) => {
-    const outgoing = request(
-      `${server.url}/v1/chat/completions`,
-      { method: "POST" },
-      (response) => {
-        response.resume();
-        resolve(response.statusCode);
-      },
-    );
-    outgoing.on("error", reject);
-    for (let count = 0; count < 65; count += 1) outgoing.write(Buffer.alloc(1_000_000, 32));
-    outgoing.end();
-  });
-  expect(status).toBe(413);
+  const body = Buffer.alloc(64_000_001, 32);
+  expect((await fetch(shared.url + CHAT, { method: "POST", body })).status).toBe(413);
 });
 
 test("printed lines have the answers and no content of requests", async () => {
   const lines: string[] = [];
   const server = await mockForTest((line) => lines.push(line));
-  await (await post(server, { ...hello, model: "private-name" })).text();
+  await (await post(server, CHAT, { ...hello, model: "private-name" })).text();
   await (await fetch(`${server.url}/private-path?private=query`)).text();
-  await raw(server, "m+refused");
+  await raw(server, CHAT, { ...hello, model: "m+refused" });
   await expect.poll(() => lines).toHaveLength(3);
-  expect(lines[0]).toMatch(/^POST \/chat\/completions 200 \d+ ms$/);
-  expect(lines[1]).toMatch(/^GET unknown path 404 \d+ ms$/);
-  expect(lines[2]).toMatch(/^POST \/chat\/completions no answer \d+ ms, not completed$/);
+  expect(lines.map((line) => line.replace(/\d+ ms/, "N ms"))).toEqual([
+    "POST /chat/completions 200 N ms",
+    "GET unknown path 404 N ms",
+    "POST /chat/completions no answer N ms, not completed",
+  ]);
 });
 
 test("the server stops although an answer stalls, and twice", async () => {
-  const server = await startMock({ host: "127.0.0.1", port: 0 });
-  const waiting = raw(server, "m+stall", { stream: true }, "", 5_000);
+  const server = await mockForTest();
+  const waiting = raw(server, CHAT, { ...hello, model: "m+stall", stream: true }, "", 5_000);
   await expect.poll(() => server.requests.length).toBe(1);
   await server.close();
   await server.close();
@@ -145,13 +109,13 @@ test("the server stops although an answer stalls, and twice", async () => {
   await expect(fetch(server.url)).rejects.toThrow("fetch failed");
 });
 
-test("the server's start is rejected when it cannot listen", async () => {
-  const server = await mockForTest();
-  await expect(
-    startMock({ host: "127.0.0.1", port: Number(new URL(server.url).port) }),
-  ).rejects.toMatchObject({
-    code: "EADDRINUSE",
-  });
+test("the same requests to two servers get the same bytes", async () => {
+  const body = { ...hello, stream: true, tools: [{ type: "function", function: { name: "f" } }] };
+  const servers = [await mockForTest(), await mockForTest()];
+  const [one, two] = await Promise.all(
+    servers.map(async (server) => (await post(server, CHAT, body)).text()),
+  );
+  expect(one).toBe(two);
 });
 
 test.each([
@@ -160,8 +124,24 @@ test.each([
   ["of another model", "Hello [x-mock gpt-5: 503]", 200],
   ["that is misspelt", "Hello [x-mock: cutt]", 400],
 ])("a setting %s in a message has status %3$s", async (_, content, status) => {
-  const server = await mockForTest();
-  const answer = await post(server, { model: "m", messages: [{ role: "user", content }] });
+  const answer = await post(shared, CHAT, { model: "m", messages: [{ role: "user", content }] });
   expect(answer.status).toBe(status);
-  await answer.text();
+});
+
+test("404 and 405 name the right path or method", async () => {
+  const send = async (path: string, method: string) => {
+    const response = await fetch(shared.url + path, { method });
+    return [response.status, response.headers.get("allow"), await response.text()];
+  };
+  const served = expect.stringContaining("POST …/chat/completions");
+  expect(await send("/v1/nowhere", "GET")).toEqual([404, null, served]);
+  expect(await send(CHAT, "GET")).toEqual([405, "POST", expect.any(String)]);
+  expect(await send(LOG, "PUT")).toEqual([405, "GET, DELETE", expect.any(String)]);
+});
+
+test("models are listed", async () => {
+  const response = await fetch(`${shared.url}/v1/models`);
+  expect(await response.json()).toMatchObject({
+    data: [{ id: "mock-small" }, { id: "mock-large" }],
+  });
 });
