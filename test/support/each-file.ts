@@ -2,15 +2,17 @@ import { syncBuiltinESMExports } from "node:module";
 import { pathToFileURL } from "node:url";
 import threads from "node:worker_threads";
 import { afterAll } from "vitest";
+import { PooledStoreThread } from "./pooled-store-thread.ts";
 import { STORE_THREAD } from "./store-thread.ts";
 import { endFile } from "./file-end.ts";
 
 const SOURCE = pathToFileURL(STORE_THREAD.source).href;
 
-/** Starts the store's thread from its bundle. */
+/** Takes a store's thread from the pool. */
 class TestWorker extends threads.Worker {
-  constructor(file: string | URL, options?: threads.WorkerOptions) {
-    super(String(file) === SOURCE ? STORE_THREAD.bundle : file, options);
+  constructor(file: string | URL, options: threads.WorkerOptions = {}) {
+    if (String(file) === SOURCE) return new PooledStoreThread(options) as unknown as TestWorker;
+    super(file, options);
   }
 }
 
