@@ -157,6 +157,8 @@ export class RelayedChatStream extends RelayedStream {
    * `usage: null` in others.
    */
   readonly #hideUsage: boolean;
+  /** Lowest index so far: as in a whole answer, the reason is that of the first choice. */
+  #first = Infinity;
   /** Choice index → state of its end. */
   readonly #choices = new Map<number, ChoiceEnd>();
   override usage: TokenUsage | null = null;
@@ -264,7 +266,8 @@ export class RelayedChatStream extends RelayedStream {
       const reason = choice.finish_reason;
       const earlier = this.#choices.get(index);
       this.failure ??= choiceFailure(choice);
-      this.finish = finishReason(reason) ?? this.finish;
+      this.#first = Math.min(this.#first, index);
+      if (index === this.#first) this.finish = finishReason(reason) ?? this.finish;
       // Later output does not cancel a reason; after a `null` the member has the protocol's
       // meaning.
       const end = choiceEnd(reason);

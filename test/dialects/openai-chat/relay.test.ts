@@ -171,6 +171,20 @@ describe("a relayed stream", () => {
     });
   });
 
+  it.each([
+    ["the first choice ends first", [delta("a", "length"), delta("b", "stop", 1)]],
+    ["the first choice ends last", [delta("b", "stop", 1), delta("a", "length")]],
+  ])("has the finish reason of the first choice, as a whole answer has: %s", (_, events) => {
+    expect(observe([...events, done], { stream: true, n: 2 }).finish).toBe("length");
+    const choices = [
+      { index: 0, message: { content: "a" }, finish_reason: "length" },
+      { index: 1, message: { content: "b" }, finish_reason: "stop" },
+    ];
+    const bytes = new TextEncoder().encode(JSON.stringify({ choices }));
+    const whole = chatSurface.relay.readAnswer(bytes, contextOf(parse({ n: 2 })));
+    expect(whole.ending.finish).toBe("length");
+  });
+
   it("keeps the usage chunk to itself when the caller did not request it", () => {
     expect(observe([delta("a", "stop"), usage, done]).relayed).not.toContain("prompt_tokens");
     const requested = { stream: true, stream_options: { include_usage: true } };
