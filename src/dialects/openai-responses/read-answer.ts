@@ -35,13 +35,9 @@ export const parseResponsesAnswer: Upstream["parseAnswer"] = (bytes, { purpose }
   if (purpose === "count") return countedTokens(countIn(response, "input_tokens"));
   if (!isJsonObject(response)) reader.fail("malformed");
   else {
-    const { error, status } = response;
     reader.start(response);
-    if (isJsonObject(error) && status === undefined) reader.fail(readErrorFrame(error));
-    else {
-      reader.readOutput(response);
-      reader.end(wholeEnding(response, reader));
-    }
+    reader.readOutput(response);
+    reader.end(wholeEnding(response, reader));
   }
   return reader.drain();
 };

@@ -1,7 +1,12 @@
 import type { ServiceError } from "../../canon/error.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { AnswerContext, Relay, WholeAnswer } from "../dialect.ts";
 import {
   listOf,
@@ -238,6 +243,8 @@ export class ResponsesStreamObserver extends RelayedStream {
     if (usage !== null) this.usage = mergeUsage(this.usage, usage);
     this.#response = response;
     if (!isPrelude) {
+      // Some providers have items in this resource only.
+      this.#output.summarize(response.output);
       const ending = endingOf(terminalStatus(type, response), response, this.#output);
       // The failure event that follows takes this one's number.
       if (typeof ending === "object") return this.failAnswer(ending);
@@ -344,8 +351,7 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const response = parseAnswerBytes(bytes);
   if (!isJsonObject(response)) return failedWhole("malformed");
   const usage = readUsage(response.usage);
-  const { error, output, status } = response;
-  if (isJsonObject(error) && status === undefined) return failedWhole(readErrorFrame(error), usage);
+  const { error, output } = response;
   const end = wholeEnding(response, summarizeOutput(output));
   const isFailed = typeof end === "object";
   if (isFailed && end.final !== true) return failedWhole(end, usage);
@@ -429,6 +435,13 @@ class PartialOutput implements OutputSummary {
     else begun.text += delta;
   }
 
+  /** Notes whether items have calls or refusals. */
+  summarize(items: JsonMember): void {
+    const { calls, refusal } = summarizeOutput(items);
+    this.calls ||= calls;
+    this.refusal ||= refusal;
+  }
+
   /** The items in their order; those that were not done are marked as incomplete. */
   items(): readonly JsonObject[] {
     const entries = [...this.#items].toSorted(([left], [right]) => left - right);
@@ -436,9 +449,7 @@ class PartialOutput implements OutputSummary {
   }
 
   #put(index: number, item: JsonObject, done: boolean) {
-    const { calls, refusal } = summarizeOutput([item]);
-    this.calls ||= calls;
-    this.refusal ||= refusal;
+    this.summarize([item]);
     const pieces = this.#items.get(index)?.pieces ?? [];
     this.#items.set(index, { item, done, pieces });
   }

@@ -293,6 +293,10 @@ describe("a relayed stream", () => {
 
   it("reads calls and refusals", () => {
     const call = { type: "function_call", id: "fc_u", call_id: "c", name: "f", arguments: "" };
+    expect(
+      observe(wire(created, terminal("completed", { output: [call] }))).ending.finish,
+      "in the last resource only",
+    ).toBe("tool_calls");
     expect(observe(wire(created, added(call), terminal("completed"))).ending.finish).toBe(
       "tool_calls",
     );
