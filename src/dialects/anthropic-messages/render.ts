@@ -113,15 +113,11 @@ export class MessagesRenderer implements EventRenderer {
 
   #sign(index: number, family: string, signature: string): readonly Uint8Array[] {
     const { printed, summary } = this.#reasoning ?? { printed: true, summary: false };
-    const data = printed ? null : redactedData(signature);
-    const signed = {
-      type: "signature_delta",
-      signature: tagThinking(family, signature, summary && printed),
-    };
+    const block = signedBlock({ summary, signature, family }, printed);
     const events =
-      data === null
-        ? [...this.#openThinking(index), delta(index, signed)]
-        : [opened(index, { type: "redacted_thinking", data: tagSignature(family, data) })];
+      block.type === "thinking"
+        ? [...this.#openThinking(index), signatureDelta(index, block.signature)]
+        : [opened(index, block)];
     this.#reasoning = { printed: true, signed: true, summary };
     return events;
   }
@@ -130,13 +126,8 @@ export class MessagesRenderer implements EventRenderer {
     const events: Uint8Array[] = [];
     if (this.#reasoning !== null) {
       events.push(...this.#openThinking(index));
-      if (!this.#reasoning.signed)
-        events.push(
-          delta(index, {
-            type: "signature_delta",
-            signature: this.#reasoning.summary ? UNSIGNED_SUMMARY : UNSIGNED,
-          }),
-        );
+      const { signed, summary } = this.#reasoning;
+      if (!signed) events.push(signatureDelta(index, unsigned(summary)));
       this.#reasoning = null;
     }
     events.push(named("content_block_stop", { index }));
@@ -154,6 +145,10 @@ function opened(index: number, block: JsonObject) {
 
 function delta(index: number, change: JsonObject) {
   return named("content_block_delta", { index, delta: change });
+}
+
+function signatureDelta(index: number, signature: string) {
+  return delta(index, { type: "signature_delta", signature });
 }
 
 /** A message without content. */
@@ -247,17 +242,33 @@ function renderReasoning({
   signature,
   family,
 }: Extract<AnswerBlock, { kind: "reasoning" }>): JsonObject {
-  if (signature === null || family === null) {
-    return { type: "thinking", thinking: text, signature: summary ? UNSIGNED_SUMMARY : UNSIGNED };
-  }
-  const data = text === "" ? redactedData(signature) : null;
+  if (signature === null || family === null)
+    return { type: "thinking", thinking: text, signature: unsigned(summary) };
+  const block = signedBlock({ summary, signature, family }, text !== "");
+  return block.type === "thinking" ? { ...block, thinking: text } : block;
+}
+
+/** A signed block without its text. Reasoning that is hidden altogether has a type of its own. */
+function signedBlock(
+  {
+    summary,
+    signature,
+    family,
+  }: { readonly summary: boolean; readonly signature: string; readonly family: string },
+  hasText: boolean,
+) {
+  const data = hasText ? null : redactedData(signature);
   return data === null
-    ? {
+    ? ({
         type: "thinking",
-        thinking: text,
-        signature: tagThinking(family, signature, summary && text !== ""),
-      }
-    : { type: "redacted_thinking", data: tagSignature(family, data) };
+        thinking: "",
+        signature: tagThinking(family, signature, summary && hasText),
+      } as const)
+    : ({ type: "redacted_thinking", data: tagSignature(family, data) } as const);
+}
+
+function unsigned(summary: boolean) {
+  return summary ? UNSIGNED_SUMMARY : UNSIGNED;
 }
 
 /**
