@@ -140,7 +140,7 @@ describe.each([...STREAMED])("$name, streamed", (surface: Surface) => {
 });
 
 describe("all of them together", () => {
-  it("are one decision record and one outcome record for each request", () => {
+  it("each request has one decision record and one outcome record", () => {
     expect(recorded).toBe(PLAYED.length + 2 * COLUMNS.length);
     expect(server.server.store.evidence.health()).toMatchObject({
       state: "ok",

@@ -55,7 +55,7 @@ describe("Node's compile cache of the program", () => {
     expect(kept.map((name) => statSync(join(code, version, name)).mtimeMs)).toEqual(written);
   });
 
-  it("is where threads and workers look too", () => {
+  it("is read by threads and workers from the same folder", () => {
     const { environment, code } = environmentOf("reported");
     expect(reportedOf(environment)).toBe(code);
   });

@@ -29,7 +29,7 @@ describe("help", () => {
 });
 
 describe("a slip of the finger", () => {
-  it("in a command names the nearest one", async () => {
+  it("a misspelt command is answered with the nearest one", async () => {
     const { code, stderr } = await runCommand(runCommands, ["sere"]);
     expect([code, stderr.split("\n")[0]]).toEqual([
       2,
@@ -37,7 +37,7 @@ describe("a slip of the finger", () => {
     ]);
   });
 
-  it("in a command is not repeated where it could be a key", async () => {
+  it("a misspelt command that could be a key is not repeated", async () => {
     const { stderr } = await runCommand(runCommands, ["sbx_production_7Gk2"]);
     expect(stderr.split("\n")[0]).toBe("signalbox: there is no command of that name");
   });
@@ -47,7 +47,7 @@ describe("a slip of the finger", () => {
     ["check", "--formt", "--format"],
     ["simulate", "--bsae", "--base"],
     ["explain", "--reqest", "--request"],
-  ])("in a flag of %s names the nearest one", async (name, slip, flag) => {
+  ])("a misspelt flag of %s is answered with the nearest one", async (name, slip, flag) => {
     const { code, stderr } = await runCommand(runCommands, [name, slip, "x"]);
     expect(code).toBeGreaterThan(0);
     expect(stderr).toContain(`${slip}: there is no such flag; did you mean ${flag}?`);
@@ -55,7 +55,7 @@ describe("a slip of the finger", () => {
 
   it.each(
     ABOVE.map((name) => [name, { keys: "lst", policy: "lst", evidence: "verfy" }[name] ?? ""]),
-  )("in a command of %s names the nearest one", async (name, slip) => {
+  )("a misspelt subcommand of %s is answered with the nearest one", async (name, slip) => {
     const { code, stderr } = await runCommand(runCommands, [name, slip]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/command: give one of .*; did you mean (list|verify)\?/);

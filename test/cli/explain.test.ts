@@ -245,7 +245,7 @@ describe("signalbox explain, against files", () => {
     expect(without.stdout).toBe(plain.stdout);
   });
 
-  it("is the same text again and again", async () => {
+  it("the same request gives the same text every time", async () => {
     const argv = point({ workspace: "demo", model: "chat-large" });
     expect(await explain(argv)).toEqual(await explain(argv));
   });

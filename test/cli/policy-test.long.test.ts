@@ -159,7 +159,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
       "policies: there are no tests; write <id>_test.rego",
     ],
     [{ "policies/readme.md": "" }, ["--coverage"], "policies: there are no tests"],
-  ] as const)("nothing to run is a failure: %#", async ([files, argv, message]) => {
+  ] as const)("a run without tests fails: %#", async ([files, argv, message]) => {
     const { code, stdout, stderr } = await runTests(workplace(files), ...argv);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(message);

@@ -50,7 +50,7 @@ describe("an endpoint without a price", () => {
     expect(compiled(text)).toMatchObject({ endpoints: { a: { price: GPT_5 } }, codes: [] });
   });
 
-  test("keeps its own price", () => {
+  test("an endpoint with a price keeps it", () => {
     const price = { input: 1, output: 2 };
     const text = fileOf({ a: {} }, [{ id: "a", provider: "a", price }]);
     expect(compiled(text).endpoints.a?.price).toEqual({ ...price, request: 0 });

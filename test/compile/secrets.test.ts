@@ -34,7 +34,7 @@ describe("resolveSecrets", () => {
     ["two\n", "two"],
     ["two\r\n", "two"],
     ["two parts ", "two parts "],
-  ])("of a file's text %j the secret is %j", (text, secret) => {
+  ])("a file with the text %j gives the secret %j", (text, secret) => {
     expect(resolveSecrets(table, {}, () => text).secrets.get("beta-us")).toBe(secret);
   });
 

@@ -32,7 +32,7 @@ describe("build_id", () => {
     );
   });
 
-  it("is another for a file that is changed, added, taken away or renamed, and for bytes on another side of a border", () => {
+  it("changes when a file is changed, added, removed or renamed, and when bytes move to another file", () => {
     const files = [
       FILES,
       { ...FILES, "main.js": "other" },

@@ -62,7 +62,7 @@ describe("contract_sha256", () => {
     );
   });
 
-  it("is another for another document: any position of it that has gone or has another value", () => {
+  it("changes when any member of the document is removed or has another value", () => {
     const positions = positionsOf(DOCUMENT).slice(1);
     expect(positions.length).toBeGreaterThan(5_000);
     fc.assert(

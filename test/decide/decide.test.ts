@@ -93,7 +93,7 @@ describe("ceilings of the workspace", () => {
   const decided = (of: ReturnType<typeof rows>, requested: Question) =>
     decide(of, fakePolicies(), identity, requested, NOW);
 
-  it("lets the caller reach a provider that trains on data where the workspace has none", () => {
+  it("a workspace without ceilings reaches a provider that trains on data", () => {
     expect(plan(decided(rows({}), preferring({ data_collection: "allow" })))).toEqual([
       "a",
       "b",
@@ -561,7 +561,7 @@ describe("preferences", () => {
   });
 
   it.each(["only", "ignore", "order", "region"] as const)(
-    "in %s answer for names of another workspace as for names that do not exist",
+    "names of another workspace are answered in %s like names that do not exist",
     (member) => {
       const base = table();
       const rows = table({
@@ -597,7 +597,7 @@ describe("preferences", () => {
     [{ sort: { by: "latency", partition: "model" } }, "sort"],
     [{ preferred_min_throughput: { p50: 10 } }, "preferred_min_throughput"],
     [{ preferred_max_latency: { p90: 2 } }, "preferred_max_latency"],
-  ] as const)("says that dispatch orders by what it measures: %j", (preferences, constraint) => {
+  ] as const)("a sort by a measured value is left to dispatch: %j", (preferences, constraint) => {
     const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
     expect(decision.trace.filter(({ policy }) => policy === "preferences")).toEqual([
       expect.objectContaining({
@@ -631,7 +631,7 @@ describe("preferences", () => {
     expect(plan(allowed)).toEqual(["a", "b"]);
   });
 
-  it("keeps only providers without retention under zdr", () => {
+  it("zdr keeps only providers without retention", () => {
     const rows = table({
       providers: [provider("p", { retention: "days_30" }), provider("q", { region: "us-east" })],
     });
@@ -710,7 +710,7 @@ describe("policies", () => {
     });
   });
 
-  it("names in a denial only candidates of the request", () => {
+  it("a denial names only candidates of the request", () => {
     const policies = fakePolicies(() => [
       { id: "x", effect: "gate", verdict: "fail", failing: ["b", "elsewhere"] },
     ]);
@@ -793,7 +793,7 @@ describe("policies", () => {
     expect(decision.ifPromoted).toMatchObject({ outcome: "route", plan: ["a", "b"], denial: null });
   });
 
-  it("keeps the denial of another enforced policy when a candidate is promoted", () => {
+  it("the denial of another enforced policy stays when a candidate is promoted", () => {
     const fake = fakePolicies(() => [
       { id: "x", effect: "gate", verdict: "fail" },
       { id: "x", slot: "candidate", effect: "gate", verdict: "pass" },
@@ -813,7 +813,7 @@ describe("policies", () => {
     });
   });
 
-  it("has no promoted outcome where the approvals deny, as no policy can change that", () => {
+  it("a request that the approvals deny has no promoted outcome, because no policy can change that", () => {
     const rows = table({ workspaces: [workspace("w", { providers: [] })] });
     const policies = fakePolicies(() => [
       { id: "x", slot: "candidate", effect: "gate", verdict: "fail" },

@@ -89,7 +89,7 @@ describe("tiers of a plan", () => {
     ["the cheapest", by("price", "none"), "order:d"],
     ["the quickest", by("latency", "none"), "latency:a,b,c,d"],
     ["the quickest of the first model", by("latency", "model"), "latency:a,d"],
-  ])("without fallbacks, one endpoint of %s", (_, preferences, expected) => {
+  ])("a plan without fallbacks has one endpoint of %s", (_, preferences, expected) => {
     const decision = decided(SHARED, { ...preferences, allow_fallbacks: false });
     expect(layout(decision)).toBe(expected);
     expect(decision).toMatchObject({ maxCandidates: 1 });

@@ -202,9 +202,12 @@ describe("the catalogue of a workspace", () => {
     expect(only(made)?.operations).toContain("messages.count_tokens");
   });
 
-  it.each(["constructor", "__proto__", "unknown", ""])("knows no route %j", (id) => {
-    expect(only(table({ workspaces: [workspace("w", { routes: ["r", id] })] }), id)).toBeNull();
-  });
+  it.each(["constructor", "__proto__", "unknown", ""])(
+    "no route is found under the name %j",
+    (id) => {
+      expect(only(table({ workspaces: [workspace("w", { routes: ["r", id] })] }), id)).toBeNull();
+    },
+  );
 });
 
 describe("routes that embed, rerank and moderate", () => {
@@ -271,7 +274,7 @@ describe("routes that embed, rerank and moderate", () => {
     expect(usable?.serves("messages", ["tools"], [])).toBe(false);
   });
 
-  it("keeps the lists of workspaces and tables apart", () => {
+  it("each workspace and each table has a separate list", () => {
     const made = threeRoutes();
     const idsFor = (from: RoutingTable, name: string): readonly string[] =>
       usableRoutes(from, { ...identity, workspace: name }, EVERYTHING).map(

@@ -146,7 +146,7 @@ describe("a failure that may pass", () => {
     expect(response.headers.get("retry-after")).toBe("20");
   });
 
-  it("is not a caller's error that arrives after a status of 200", async () => {
+  it("a caller's error that arrives after a status of 200 is not retried", async () => {
     const frame = { error: { message: "secret", code: "context_length_exceeded" } };
     const strict = await startUpstream((response, call) => {
       if (!call.body.includes('"stream":true')) return answerJson(response, frame);
@@ -164,7 +164,7 @@ describe("a failure that may pass", () => {
     expect(unhealthy(router)).toEqual({});
   });
 
-  it("is not waited for with an invalid date", async () => {
+  it("a retry-after with an invalid date is not waited for", async () => {
     for (const value of ["-1", "+5", "1,2", "foo 5", "tomorrow"]) {
       const limited = await startUpstream(failing(429, { "retry-after": value }));
       const well = await startUpstream((response) => answerJson(response));
@@ -176,7 +176,7 @@ describe("a failure that may pass", () => {
     }
   });
 
-  it("is never the caller's own: a 400 is neither retried nor sent to another endpoint", async () => {
+  it("a 400 is neither retried nor sent to another endpoint, because it is the caller's", async () => {
     const upstreams = [
       await startUpstream(failing(400)),
       await startUpstream((response) => answerJson(response)),
@@ -247,7 +247,7 @@ describe("the commit point", () => {
     expect(first?.value?.length).toBeGreaterThan(60_000);
   });
 
-  it("has a separate deadline before it", async () => {
+  it("the time before the commit point has a separate deadline", async () => {
     const pinging = await startUpstream((response) => {
       startSse(response);
       const timer = setInterval(() => response.write(": ping\n\n"), 20);
@@ -335,7 +335,7 @@ describe("health", () => {
     expect(endpointOf(await send("/v1/responses", { model: "r", input: "hi" }))).toBe("a");
   });
 
-  it("never ejects the last one", async () => {
+  it("the last endpoint is never ejected", async () => {
     const ill = await startUpstream(failing(500));
     const router = await startRouter({ table: tableOver([ill], { health: HEALTH }) });
     for (let count = 1; count <= 4; count += 1) {
@@ -344,7 +344,7 @@ describe("health", () => {
     }
   });
 
-  it("does not call an endpoint before the time of its 429", async () => {
+  it("an endpoint is not called before the time of its 429", async () => {
     const limited = await startUpstream(failing(429, { "retry-after": "60" }));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([limited, well]) });
@@ -371,7 +371,7 @@ describe("health", () => {
     expect(unhealthy(router)).toEqual({});
   });
 
-  it("is not judged by clients that do not read", async () => {
+  it("clients that do not read have no effect on it", async () => {
     const large = await startUpstream((response) => {
       startSse(response);
       response.write(sse(delta("x".repeat(60_000))).repeat(400));
@@ -407,7 +407,7 @@ describe("health", () => {
     expect(unhealthy(router)).toEqual({});
   });
 
-  it("shows in a simulation, as of now", async () => {
+  it("a simulation shows the present health", async () => {
     const ill = await startUpstream(failing(500));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
@@ -439,7 +439,7 @@ describe("health", () => {
     expect(ill.calls).toHaveLength(2);
   });
 
-  it("is requested by probes where the provider has one, with its credentials, and by no other request meanwhile", async () => {
+  it("a provider with a probe is called by the probe alone, with its credentials, until it recovers", async () => {
     let isIll = true;
     const upstream = await startUpstream((response, { path }) => {
       if (path === "/v1/models") failing(isIll ? 503 : 200)(response);
@@ -492,7 +492,7 @@ describe("balance", () => {
     expect(second).toBeGreaterThan(10);
   });
 
-  it("keeps a conversation at one endpoint, by every header that names it", async () => {
+  it("a conversation stays at one endpoint, by every header that names it", async () => {
     const upstreams = [await answering(), await answering(), await answering()];
     const router = await startRouter({ table: routed(upstreams, tier(3, "sticky", [1, 1, 1])) });
     const requested = async (body: object, headers: Record<string, string> = {}): Promise<string> =>
@@ -582,7 +582,7 @@ describe("balance", () => {
     }
   });
 
-  it("with allow_fallbacks: false tries only the endpoint that is first now", async () => {
+  it("a request with allow_fallbacks: false tries only the endpoint that is first now", async () => {
     const ill = await startUpstream(failing(500));
     const well = await answering();
     const more = { ...tier(2, "order", [1, 1]), maxAttempts: 4 };

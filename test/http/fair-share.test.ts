@@ -37,7 +37,7 @@ describe("an amount that workspaces share", () => {
     expect(share.take("d", null, 1, false)).toBe("full");
   });
 
-  it("counts no workspace that has returned everything", () => {
+  it("a workspace that has returned everything is not counted", () => {
     const refusals = (share: FairShare): (string | null)[] =>
       ["a", "a", "a", "a", "a", "b", "b", "b", "c", "c", "d"].map((name) =>
         share.take(name, null, 1, false),

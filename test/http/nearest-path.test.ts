@@ -48,7 +48,7 @@ test.each([
   `/${"a".repeat(100_000)}`,
   "/%00/\u0000",
   "/constructor",
-])("nothing is near %j", (path) => {
+])("a path without a similar one has no suggestion: %j", (path) => {
   expect(nearestPath("GET", path, PUBLIC)).toBeNull();
 });
 

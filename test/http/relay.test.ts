@@ -733,7 +733,7 @@ describe("durability", () => {
   );
 
   it.each([hello, streamed, { ...hello, model: "unknown" }])(
-    "without a record there is no answer: 503",
+    "a request without a record is answered with 503",
     async (body) => {
       const upstream = await startUpstream((response) => answerJson(response));
       const router = await startRouter({
@@ -798,7 +798,7 @@ describe("durability", () => {
     expect(await request).toBe(502);
   });
 
-  it("without a record and without a provider to try: 503, and the process lives", async () => {
+  it("a request without a record or a provider is answered with 503, and the process lives", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
       table: tableOver([upstream]),

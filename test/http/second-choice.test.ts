@@ -75,7 +75,7 @@ describe("a request that the first choice did not answer", () => {
     });
   });
 
-  it("names the provider's rate limit", async () => {
+  it("the reason is rate_limited after a provider's 429", async () => {
     const limited = await startUpstream((response) => {
       response.writeHead(429, { "content-type": "application/json", "retry-after": "60" });
       response.end("{}");
@@ -88,7 +88,7 @@ describe("a request that the first choice did not answer", () => {
     });
   });
 
-  it("names the caller's preference", async () => {
+  it("the reason is preference where the caller orders or ignores providers", async () => {
     const router = await startRouter({ table: tableOf([await good(), await good()]) });
     expect(await lastOutcome(router, 1, { provider: { order: ["p-b"] } })).toEqual({
       calls: "b",

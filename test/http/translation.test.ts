@@ -332,7 +332,7 @@ it("a failed stream ends in the caller's grammar, without the provider's text", 
 });
 
 it.each([null, undefined])(
-  "never invents an end for an answer with the finish reason %j",
+  "an answer with the finish reason %j gets no invented end",
   async (reason) => {
     const said = {
       index: 0,

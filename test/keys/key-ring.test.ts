@@ -299,7 +299,7 @@ describe("openKeyRing", () => {
     await store.close();
   });
 
-  it("holds under load: no verification that starts after revoke resolved is accepted", async () => {
+  it("no verification under load is accepted that starts after revoke resolved", async () => {
     const store = await openSqliteStore({ path: ":memory:" });
     const { text, record } = make();
     await store.keys.create(record);

@@ -93,7 +93,7 @@ const SETTINGS = {
 };
 const RETURNED = new URL(`http://127.0.0.1/callback?code=c&state=${CHECK.state}`);
 
-it("at most 50 returns wait for the provider at once, also after others have ended", async () => {
+it("no more than 50 returns wait for the provider at once, also after others have ended", async () => {
   let isDown = true;
   const client = createOidcClient(SETTINGS, null, () =>
     isDown ? Promise.reject(new Error("down")) : new Promise(() => {}),

@@ -174,7 +174,7 @@ function mayHold({ status }: Answer, { location }: Canary): boolean {
 }
 
 describe("secrets", () => {
-  it("were called in every way, and every kind of end was met", () => {
+  it("the answers before cover every status and every kind of end", () => {
     const statuses = new Map<number, number>();
     for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1);
     for (const status of [200, 400, 401, 403, 404, 415, 500, 502, 504]) {

@@ -26,7 +26,7 @@ const digestOf = (content: StoredContent): string | null =>
   content.description === "" ? null : sha256(content.description);
 
 describe("a content in the log", () => {
-  it("is there, whole", () => {
+  it("is found without a fault where it is whole", () => {
     expect(keptContentCause(named, kept, digestOf)).toBeNull();
   });
 
@@ -39,11 +39,14 @@ describe("a content in the log", () => {
     [{ ...kept, description: "" }, "digest"],
     [{ ...kept, description: `${description} ` }, "digest"],
     [{ ...kept, digest: sha256("another") }, "digest"],
-  ] satisfies [StoredContent | null, KeptContentCause][])("is not: %#", (found, cause) => {
-    expect(keptContentCause(named, found, digestOf)).toBe(cause);
-  });
+  ] satisfies [StoredContent | null, KeptContentCause][])(
+    "is found with its fault where it is missing or differs: %#",
+    (found, cause) => {
+      expect(keptContentCause(named, found, digestOf)).toBe(cause);
+    },
+  );
 
-  it("has no bit that could be another", () => {
+  it("is found with a fault where any bit is flipped", () => {
     fc.assert(
       fc.property(fc.nat(module.length * 8 - 1), (bit) => {
         const changed = Buffer.from(module);
@@ -53,7 +56,7 @@ describe("a content in the log", () => {
     );
   });
 
-  it("is not quoted", () => {
+  it("is not quoted in the description of its fault", () => {
     for (const cause of Object.keys(KEPT_CONTENT_CAUSES) as KeptContentCause[]) {
       expect(describeContentFault(named, cause)).toMatch(
         /^names content at position 9 that is missing or damaged: /,

@@ -14,7 +14,7 @@ const fold = (rows: readonly PolicyLogRow[]): PolicyStates =>
   rows.reduce(foldRow, NO_POLICY_STATES);
 
 describe("several at once", () => {
-  it("lets exactly one of a hundred promotions with the same precondition win", async () => {
+  it("exactly one of a hundred promotions with the same precondition wins", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b")]);
@@ -35,7 +35,7 @@ describe("several at once", () => {
     expect(context.slots("p")).toBe("r2 -");
   });
 
-  it("lets every one of many approvals in", async () => {
+  it("each of many approvals is recorded", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a")]);
     const processes = await Promise.all(Array.from({ length: 5 }, () => context.another()));

@@ -262,7 +262,7 @@ describe("requirements", () => {
       { verification: { result: "verified", enforced: null } },
       { claimed: 0, outdated: 1 },
     ],
-  ])("does not count a report where %s", async (_, more, counts) => {
+  ])("a report is not counted where %s", async (_, more, counts) => {
     const context = await changing();
     await approve(context, actor("bert"), { ...REPORT, ...more });
     expect(await context.promote("p", actor("alice"), { report: true })).toEqual({
@@ -271,7 +271,7 @@ describe("requirements", () => {
     });
   });
 
-  it("does not count the promoter, under any key of theirs, unless that is allowed", async () => {
+  it("an approval by the promoter is not counted, under any key, unless that is allowed", async () => {
     const context = await changing();
     await approve(context, actor("second", { origin: "alice" }));
     expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({
@@ -324,7 +324,7 @@ describe("requirements", () => {
     });
   });
 
-  it("keeps approvals of a content over its leaving and coming back", async () => {
+  it("approvals of a content are kept when it is removed and returns", async () => {
     const context = await changing();
     await approve(context, actor("bert"));
     await context.observe([file("p", "c")], "reload");
@@ -339,7 +339,7 @@ describe("requirements", () => {
     ["an incomplete one", { ...REPORT, complete: false }],
     ["one whose assertions failed", { ...REPORT, assertions: { passed: 3, failed: 1, waived: 0 } }],
     ["one without assertions", { ...REPORT, assertions: { passed: 0, failed: 0, waived: 0 } }],
-  ])("do not count a report as passed assertions when it is %s", async (_, report) => {
+  ])("a report that is %s is not counted as passed assertions", async (_, report) => {
     const context = await changing();
     await approve(context, actor("bert"), report);
     expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({

@@ -14,7 +14,7 @@ describe("contents and slots", () => {
     expect(context.slots("p")).toBe(slots);
   });
 
-  it("keeps the enforced content when the files change, and lets the new one wait", async () => {
+  it("the enforced content stays when the files change, and the new one waits", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b", "enforce")]);

@@ -74,7 +74,7 @@ function mostAtOnce(ran: readonly (readonly [number, number])[]): number {
 /** What every engine does for processes that are killed. @param database a new, empty one */
 function crashLaws(newDatabase: () => Promise<string>): void {
   it.each(["exact", "overdraws"] as const)(
-    "holds the limits over processes killed at random: %s",
+    "limits hold while processes are killed at random: %s",
     { timeout: 120_000 },
     async (manner) => {
       const database = await newDatabase();
@@ -131,7 +131,7 @@ function crashLaws(newDatabase: () => Promise<string>): void {
     },
   );
 
-  it("holds the slots for requests under way over processes that live", async () => {
+  it("slots of requests under way stay reserved while their processes live", async () => {
     const database = await newDatabase();
     await (await openStore(database)).close();
     const said = await Promise.all(

@@ -90,7 +90,7 @@ describe("headers of a caller", () => {
   };
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "is not sent on: %s",
+    "a header is not forwarded to the provider: %s",
     async (_, door) => {
       const { router, upstream } = await routed(door, () => good(door));
       const response = await knock(router, door, hostile);
@@ -104,7 +104,7 @@ describe("headers of a caller", () => {
   );
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "and in names cannot move the call: %s",
+    "a name does not change the address of the call: %s",
     async (_, door) => {
       const { router, upstream } = await routed(door, () => good(door));
       const expected =
@@ -226,7 +226,7 @@ describe("headers of a provider", () => {
   const ours = (name: string): boolean => OURS.has(name) || name.startsWith("x-signalbox-");
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "does not reach the caller: %s",
+    "a header of an answer is not relayed: %s",
     async (_, door) => {
       const { router } = await routed(door, () => good(door, lines));
       const response = await knock(router, door);
@@ -238,7 +238,7 @@ describe("headers of a provider", () => {
   );
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "of an error neither: %s",
+    "a header of an error is not relayed: %s",
     async (_, door) => {
       const body = '{"error":{"message":"evil","code":"evil"}}';
       const { router } = await routed(
@@ -254,7 +254,7 @@ describe("headers of a provider", () => {
     },
   );
 
-  it("with a waiting time are read as a number of seconds, for every value", async () => {
+  it("a waiting time is read as a number of seconds, for every value", async () => {
     const [door] = WHOLE;
     if (door === undefined) throw new Error("no door");
     for (const value of [

@@ -67,16 +67,19 @@ describe("a redirect is not followed", () => {
 describe("an answer without end", () => {
   const piece = Buffer.alloc(65_536, "a");
 
-  it.each(WHOLE.map((door) => [door.name, door] as const))("in one piece: %s", async (_, door) => {
-    const { router } = await routed(door, (socket) => {
-      socket.write(head(door, "connection: close"));
-      flood(socket, piece);
-    });
-    expect(await failures(router, door)).toEqual(["too_large"]);
-  });
+  it.each(WHOLE.map((door) => [door.name, door] as const))(
+    "an answer in one piece is ended at the size limit: %s",
+    async (_, door) => {
+      const { router } = await routed(door, (socket) => {
+        socket.write(head(door, "connection: close"));
+        flood(socket, piece);
+      });
+      expect(await failures(router, door)).toEqual(["too_large"]);
+    },
+  );
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "with an error status: %s",
+    "an answer with an error status is judged by its status: %s",
     async (_, door) => {
       const { router } = await routed(door, (socket) => {
         socket.write(head(door, "connection: close", "400 Bad Request"));
@@ -159,7 +162,7 @@ describe("an answer that is no HTTP", () => {
 
 describe("headers of an answer", () => {
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "that are too many: %s",
+    "an answer with too many headers is malformed: %s",
     async (_, door) => {
       const { router } = await routed(door, (socket) => {
         socket.write(head(door, `x-much: ${"a".repeat(70_000)}\r\ncontent-length: 2`));

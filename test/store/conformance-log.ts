@@ -13,7 +13,7 @@ import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 /** What every engine does with the log behind the evidence: one chain, anchors, pruning. */
 export function evidenceLogLaws(store: () => Store): void {
-  it("has a head before its first row", async () => {
+  it("an empty log has a head", async () => {
     expect(await store().evidence.head()).toEqual(GENESIS);
     expect(await store().evidence.log({ after: 0, limit: 10 })).toEqual([]);
     expect(await store().evidence.anchors()).toEqual([]);
@@ -66,7 +66,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(entries.map(({ sequence }) => sequence)).toEqual([1, 3]);
   });
 
-  it("gives no position to dropped records", async () => {
+  it("dropped records get no position", async () => {
     await request(store(), "r1");
     await Promise.allSettled(
       ["r1", "r2"].map((id) => recordDecision(store().evidence, decisionRecord(id))),
@@ -78,13 +78,13 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(await fault(store())).toBeNull();
   });
 
-  it("keeps one chain under load", async () => {
+  it("concurrent records are one chain", async () => {
     await Promise.all(Array.from({ length: 400 }, (_, index) => request(store(), `r${index}`)));
     expect((await store().evidence.head()).position).toBe(800);
     expect(await fault(store())).toBeNull();
   });
 
-  it("reads the log by position, in order, up to the limit, over more than one page", async () => {
+  it("rows are read by position, in order, up to the limit, over more than one page", async () => {
     await Promise.all(
       Array.from({ length: 1_203 }, (_, index) =>
         recordDecision(store().evidence, decisionRecord(`r${index}`)),
@@ -139,7 +139,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(await fault(store())).toBeNull();
   });
 
-  it("keeps its head and its numbers over a prune of everything", async () => {
+  it("a prune of everything keeps the head and the numbers", async () => {
     await request(store(), "r1", 1_000);
     const head = await store().evidence.head();
     expect(await store().evidence.prune(2_000, 5)).toMatchObject({ rows: 2 });
@@ -152,7 +152,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(await fault(store())).toBeNull();
   });
 
-  it("never separates a decision from its outcome, and keeps running requests with all later rows", async () => {
+  it("a prune never separates a decision from its outcome, and keeps running requests with all later rows", async () => {
     await request(store(), "r1", 1_000);
     await recordDecision(store().evidence, decisionRecord("r2", { at: 1_100 }));
     await request(store(), "r3", 1_200);

@@ -75,7 +75,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("constructor")).toBeNull();
   });
 
-  it("keeps the exchange grant of a key, and its own limits", async () => {
+  it("a stored key has its exchange grant and its limits", async () => {
     const exchange = {
       maximumLifetime: 600,
       operations: ["embeddings" as const],
@@ -165,7 +165,7 @@ function keyLaws(store: () => Store): void {
     }
   });
 
-  it("counts the good keys of a workspace, up to as many as are requested", async () => {
+  it("valid keys of a workspace are counted up to the requested number", async () => {
     for (const id of ["a", "b", "c"]) await store().keys.create(keyRecord(id));
     await store().keys.create(keyRecord("expired", { expiresAt: 1_200_000 }));
     await store().keys.create(keyRecord("other", { workspace: "beta" }));
@@ -176,7 +176,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.countActive("none", 0, 9)).toBe(0);
   });
 
-  it("keeps the lineage of rotated keys", async () => {
+  it("rotated keys keep their lineage", async () => {
     await store().keys.create(keyRecord("a"));
     await store().keys.rotate("a", keyRecord("b", { rotatedFrom: "a", lineage: "a" }), 1_500_000);
     expect(await store().keys.get("b")).toMatchObject({ rotatedFrom: "a", lineage: "a" });
@@ -288,7 +288,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.list()).toHaveLength(2);
   });
 
-  it("never lets rotation lengthen the life of the old key", async () => {
+  it("rotation never lengthens the life of the old key", async () => {
     await store().keys.create(keyRecord("a"));
     const replacement = keyRecord("b", { createdAt: 1_500_000 });
     expect(await store().keys.rotate("a", replacement, 9_000_000)).toMatchObject({
@@ -312,7 +312,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("b")).toBeNull();
   });
 
-  it("leaves the old key untouched when the replacement cannot be added", async () => {
+  it("the old key stays unchanged when the replacement cannot be added", async () => {
     await store().keys.create(keyRecord("a"));
     await store().keys.create(keyRecord("b"));
     const rotation = store().keys.rotate(
@@ -337,7 +337,7 @@ function keyLaws(store: () => Store): void {
 }
 
 function watchLaws(store: () => Store): void {
-  it("shows everything before it resolves, then each change before the change resolves", async () => {
+  it("a watcher gets everything before watch resolves, then each change before the change resolves", async () => {
     await store().keys.create(keyRecord("a"));
     const calls: (readonly KeyRecord[])[] = [];
     await store().keys.watch((records) => calls.push(records));
@@ -357,7 +357,7 @@ function watchLaws(store: () => Store): void {
     expect(calls).toHaveLength(4);
   });
 
-  it("shows a key as a change left it, or later, before the change resolves", async () => {
+  it("a watcher gets a key as a change left it, or later, before the change resolves", async () => {
     const record = keyRecord("a");
     await store().keys.create(record);
     const seen: KeyRecord[] = [];
@@ -440,7 +440,7 @@ function evidenceLaws(store: () => Store): void {
     expect(entries[1]?.sequence).toBeGreaterThan(entries[0]?.sequence ?? Number.NaN);
   });
 
-  it("is readable as soon as decide resolves", async () => {
+  it("a decision is readable as soon as decide resolves", async () => {
     await recordDecision(store().evidence, decisionRecord("r1"));
     expect(await store().evidence.read({ after: 0, limit: 1 })).toHaveLength(1);
   });
@@ -476,7 +476,7 @@ function evidenceLaws(store: () => Store): void {
     expect(await ids({ workspace: "nobody" })).toEqual([]);
   });
 
-  it("reads more than one page without a gap or a repetition", async () => {
+  it("several pages are read without a gap or a repetition", async () => {
     const requestIds = Array.from({ length: 1_203 }, (_, index) => `r${index}`);
     await Promise.all(requestIds.map((id) => recordDecision(store().evidence, decisionRecord(id))));
     const read = async (limit: number): Promise<string[]> =>
@@ -514,7 +514,7 @@ function evidenceLaws(store: () => Store): void {
     expect(await store().evidence.read({ after: 0, limit: 10 })).toHaveLength(3);
   });
 
-  it("keeps the first outcome and counts those without a decision", async () => {
+  it("the first outcome is kept, and outcomes without a decision are counted", async () => {
     await recordDecision(store().evidence, decisionRecord("r1"));
     store().evidence.settle(outcomeRecord("r1", "failed"));
     store().evidence.settle(outcomeRecord("r1", "completed"));

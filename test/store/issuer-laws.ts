@@ -23,7 +23,7 @@ export function issuerLaws(store: () => Store): void {
     expect(await store().issuers.list(a.expiresAt)).toEqual([]);
   });
 
-  it("keeps the first record of a kid", async () => {
+  it("the first record of a kid is kept", async () => {
     const first = issuerRecord("a");
     await store().issuers.publish(first);
     await store().issuers.publish(
@@ -41,7 +41,7 @@ export function issuerLaws(store: () => Store): void {
     expect(await store().issuers.list(0)).toEqual([young]);
   });
 
-  it("shows a watcher everything at once, then each publication within a second, until it has ended", async () => {
+  it("a watcher gets everything at once, then each publication within a second, until it has ended", async () => {
     await store().issuers.publish(issuerRecord("a"));
     await store().issuers.publish(issuerRecord("expired", { expiresAt: 1 }));
     const calls: string[][] = [];

@@ -64,7 +64,7 @@ export function limitLaws(store: () => Store): void {
     expect(await take(counter({ giveBack: 1_000 }))).toEqual([[0, 0]]);
   });
 
-  it("keeps subjects, measures, windows and their starts apart, and one's refusal from the others", async () => {
+  it("subjects, measures, windows and starts are counted apart, and refused apart", async () => {
     await take(counter({ need: 100, want: 100 }));
     const want = { need: 5, want: 5 };
     expect(
@@ -84,14 +84,14 @@ export function limitLaws(store: () => Store): void {
     ]);
   });
 
-  it("holds figures beyond 32 bits", async () => {
+  it("figures beyond 32 bits are kept exactly", async () => {
     const large = 9_000_000_000_000_000;
     expect(await take(counter({ ceiling: large, need: 1, want: large - 1 }))).toEqual([
       [large - 1, large - 1],
     ]);
   });
 
-  it("stays at the largest exact integer, for any added amount", async () => {
+  it("a counter stays at the largest exact integer, for any added amount", async () => {
     const largest = Number.MAX_SAFE_INTEGER;
     expect(await take(counter({ overdraft: largest }))).toEqual([[0, largest]]);
     expect(await take(counter({ overdraft: largest }))).toEqual([[0, largest]]);
@@ -124,7 +124,7 @@ export function limitLaws(store: () => Store): void {
     expect(await hold({ want: 4 }, { holder: "c" })).toEqual([1, 3]);
   });
 
-  it("never frees a slot in use, even above a lower ceiling", async () => {
+  it("a slot in use is never freed, even above a lower ceiling", async () => {
     await hold({ want: 4, inUse: 4 });
     expect(await hold({ want: 5, inUse: 4, ceiling: 1 })).toEqual([4, 0]);
     expect(await hold({ want: 1, ceiling: 1 }, { holder: "b" })).toEqual([0, 4]);

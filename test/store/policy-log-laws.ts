@@ -108,7 +108,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().read({ after: 0, limit: 10_000 })).toHaveLength(10_000);
   });
 
-  it("keeps contents byte for byte, large and empty ones too", async () => {
+  it("contents are kept byte for byte, large and empty ones too", async () => {
     const large = Uint8Array.from(
       { length: 1_048_576 + 1 },
       (_, index) => (index * 131 + (index >> 8)) & 0xff,
@@ -133,7 +133,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().content("a".repeat(63))).toBeNull();
   });
 
-  it("keeps the first content under a digest", async () => {
+  it("the first content under a digest is kept", async () => {
     const first = contentOf("a".repeat(64));
     await log().keep(first);
     await log().keep({ ...first, policy: "other", description: "{}", module: Uint8Array.of(9) });
@@ -177,7 +177,7 @@ export function policyLogLaws(store: () => Store): void {
     again();
   });
 
-  it("does not let an append fail for a listener", async () => {
+  it("an append succeeds when a listener throws", async () => {
     let heard = 0;
     const ends = [
       await log().watch(() => {
@@ -210,7 +210,7 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
     (await open(count)).map(({ policyLog }) => policyLog);
 
   describe("the policy log, shared", () => {
-    it("lets exactly one of many appends at the same head win, every time", async () => {
+    it("exactly one of many appends at the same head wins, every time", async () => {
       const all = await logs(4);
       for (let round = 1; round <= 15; round += 1) {
         const head = (await all[round % 4]?.head()) ?? GENESIS;
@@ -246,7 +246,7 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
       expect(rows.map(({ record }) => record).toSorted()).toEqual(records.flat().toSorted());
     });
 
-    it("keeps one content when all keep different ones under one digest", async () => {
+    it("one content is kept when several are written under one digest", async () => {
       const all = await logs(3);
       const digest = "a".repeat(64);
       await Promise.all(

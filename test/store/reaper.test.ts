@@ -9,7 +9,7 @@ import { fault } from "./conformance-log.ts";
 import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-it("ends requests of a dead process in the chain, by any process that writes evidence", async () => {
+it("any process that writes evidence ends the requests of a dead process in the chain", async () => {
   const path = join(temporaryFolder(), "signalbox.db");
   const [gone, running, reader] = [
     await openSqliteStore({ path }),

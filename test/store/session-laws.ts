@@ -21,7 +21,7 @@ export function sessionRecord(digest: string, members: Partial<SessionRecord> = 
 }
 
 export function sessionLaws(store: () => Store): void {
-  it("finds created sessions, of a key and of a person, and no others", async () => {
+  it("created sessions of keys and persons are found, and no others", async () => {
     const [ofKey, ofPerson] = [sessionRecord("a"), sessionRecord("b", { holder: PERSON })];
     const named = sessionRecord("c", { holder: { ...PERSON, name: "Ada", groups: [] } });
     for (const record of [ofKey, ofPerson, named]) await store().sessions.create(record);

@@ -18,7 +18,7 @@ const FULL: StoreReply = {
   done: "no",
 };
 
-it("ends the open requests of a worker that is gone once the store can write again, once", async () => {
+it("open requests of a lost worker are ended once, when the store can write again", async () => {
   const replies = [APPENDED, FULL, FULL];
   /** Request ids of the batches, in order. */
   const requested: string[][] = [];

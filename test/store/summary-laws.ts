@@ -32,7 +32,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
   ): Promise<Summary> =>
     summarise((facet) => store().summary.read({ workspace, facet, ...window }), groupingOf(names));
 
-  it("counts every record on disk once, equal to a count one by one", async () => {
+  it("each record on disk is counted once, equal to a count one by one", async () => {
     await fc.assert(
       fc.asyncProperty(
         recordedRequests(40),
@@ -73,7 +73,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     );
   }, 30_000);
 
-  it("counts a decision at once, its outcome when it is written, both in the decision's hour", async () => {
+  it("a decision is counted at once and its outcome when written, both in the decision's hour", async () => {
     await recordDecision(store().evidence, decisionRecord("r1", { at: NOON }));
     expect((await summaryOf("acme-prod")).totals).toMatchObject({ requests: 1, running: 1 });
     store().evidence.settle({ ...outcomeRecord("r1"), at: NOON + 30 * HOUR });
@@ -87,7 +87,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     expect(groups).toHaveLength(1);
   });
 
-  it("does not count refused records: duplicates, and outcomes without a decision", async () => {
+  it("duplicates and outcomes without a decision are not counted", async () => {
     await recordDecision(store().evidence, decisionRecord("r1", { at: NOON }));
     await expect(
       recordDecision(store().evidence, decisionRecord("r1", { at: NOON })),
@@ -102,7 +102,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     });
   });
 
-  it("shows a workspace only its own numbers, with any requests of others", async () => {
+  it("a workspace reads only its own numbers, with any requests of others", async () => {
     await fc.assert(
       fc.asyncProperty(recordedRequests(15), async (requests) => {
         const own = await open();
@@ -147,7 +147,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     );
   };
 
-  it("counts by minute: a spike of ten minutes has its beginning and its end", async () => {
+  it("a spike of ten minutes has its beginning and its end in counts by minute", async () => {
     const { evidence } = store();
     for (let minute = 0; minute < 30; minute++) {
       for (let call = 0; call < (minute >= 10 && minute < 20 ? 5 : 1); call++) {
@@ -166,7 +166,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     expect(totals.requests).toBe(54);
   });
 
-  it("keeps minutes for three hours, and the hours of pruned minutes", async () => {
+  it("minutes are kept for three hours, and their hours longer", async () => {
     const { evidence } = store();
     await recordDecision(evidence, decisionRecord("old", { at: NOON }));
     await evidence.flush();
@@ -182,7 +182,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     expect((await summaryOf("acme-prod")).totals.requests).toBe(3);
   });
 
-  it("counts the router's own answers by operation only", async () => {
+  it("answers of the router itself are counted by operation only", async () => {
     const { evidence } = store();
     await recordDecision(evidence, decisionRecord("chat", { at: NOON }));
     const control = { at: NOON, operation: "control", outcome: "refuse", route: null } as const;

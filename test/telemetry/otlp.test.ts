@@ -231,7 +231,7 @@ describe("OTLP", () => {
     expect(well.calls[0]?.headers.traceparent).toMatch(/-00$/);
   });
 
-  it("without a collector, forwards the client's trace unchanged", async () => {
+  it("the client's trace is forwarded unchanged without a collector", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const { ask } = await startHere({ ill: well.url, well: well.url, theirs: well.url });
     const traceparent = `00-${TRACE}-${SPAN}-01`;

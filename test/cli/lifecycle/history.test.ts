@@ -119,14 +119,14 @@ describe("signalbox policy history", () => {
     ],
     ["has rows without records", { object: "list", data: [{ position: 1 }], has_more: false }],
     ["has no rows", { object: "list" }],
-  ])("does not believe a log that %s", async (_name, body) => {
+  ])("a log that %s is refused as none of Signalbox", async (_name, body) => {
     const server = await fakeServer({ [ROWS(0)]: { body }, [ROWS(3)]: { body } });
     const { code, stderr } = await server.run(["history", "eu-residency"]);
     expect(code).toBe(1);
     expect(stderr).toContain("is not one of Signalbox");
   });
 
-  it.each([1e300, -1e300, "x", null])("shows a row whose time is none: %j", async (at) => {
+  it.each([1e300, -1e300, "x", null])("a row with an invalid time is shown: %j", async (at) => {
     const body = {
       object: "list",
       data: [row(1, { ...PROMOTED, at, kind: "a\u001b[2J" })],

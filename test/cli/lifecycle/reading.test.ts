@@ -284,7 +284,7 @@ describe("signalbox policy show", () => {
     expect(stdout).not.toContain("try     ");
   });
 
-  it("lets no text move the cursor", async () => {
+  it("no text of a server moves the cursor", async () => {
     const evil = "a\u001b[2J\u009b\u202e\nb";
     const server = await fakeServer(
       paths(

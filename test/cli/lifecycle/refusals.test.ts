@@ -139,7 +139,7 @@ describe("a server that refuses", () => {
     },
   );
 
-  it.each(["code", "message"])("cannot move the cursor with the %s of an error", async (member) => {
+  it.each(["code", "message"])("the %s of an error does not move the cursor", async (member) => {
     const error = {
       code: "a",
       message: "b",
@@ -151,7 +151,7 @@ describe("a server that refuses", () => {
     expect(stderr.length).toBeLessThan(800);
   });
 
-  it("that hangs up during a change is reported as uncertain", async () => {
+  it("a change is reported as uncertain where the server hangs up", async () => {
     const server = await fakeServer({
       [GET]: { body: view() },
       [POST]: { body: "x", headers: { "transfer-encoding": "chunked", "content-length": "1" } },
@@ -163,7 +163,7 @@ describe("a server that refuses", () => {
     );
   });
 
-  it("that is not there cannot have changed anything", async () => {
+  it("an unreachable server is reported with the flag that names it", async () => {
     const server = await fakeServer({});
     const { code, stderr } = await server.run([
       "promote",

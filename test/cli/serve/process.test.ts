@@ -95,7 +95,7 @@ describe("signalbox serve in a separate process", () => {
 const ROUTES = fixture("http://127.0.0.1:9");
 
 describe("SIGTERM", () => {
-  it("of a server with many requests to reload waits for the one under way", async () => {
+  it("waits for the reload under way where many were requested", async () => {
     const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" });
     for (let count = 0; count < 40; count += 1) {
       server.child.kill("SIGHUP");

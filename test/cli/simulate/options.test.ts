@@ -35,7 +35,7 @@ const PROMOTE =
   "--promote: must be ID or ID@REV: a policy's id, and 6 to 64 lower-case hexadecimal digits that its digest begins with";
 
 describe("options of simulate", () => {
-  test("without any", () => {
+  test("a command line without options has the defaults", () => {
     const before = Date.now();
     const { now, ...options } = read();
     expect(now).toBeGreaterThanOrEqual(before);

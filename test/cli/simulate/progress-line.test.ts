@@ -19,7 +19,7 @@ function line(stderrTerminal: boolean, quiet = false) {
 
 const CLEAR = "\r\u001b[2K";
 
-test("one line, written over, and gone at the end", () => {
+test("progress is one line that is overwritten, and cleared at the end", () => {
   const { shown, written, wait } = line(true);
   shown.show({ done: 0, of: 3184 });
   wait(200);
@@ -47,7 +47,7 @@ test.for([
   [true, true],
   [false, true],
 ] as const)(
-  "nothing if stderr is not a terminal or --quiet is given: terminal %j, quiet %j",
+  "progress is printed only to a terminal and without --quiet: terminal %j, quiet %j",
   ([terminal, quiet]) => {
     const { shown, written } = line(terminal, quiet);
     shown.show({ done: 1, of: 2 });

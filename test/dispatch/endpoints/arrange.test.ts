@@ -193,7 +193,7 @@ describe("preferred speeds", () => {
     expect(idsOf(arranged).join("")).toBe(order);
   });
 
-  it("do not bring back an unhealthy endpoint", () => {
+  it("an unhealthy endpoint stays out, whatever speed is preferred", () => {
     const preferences = { preferred_max_latency: { p50: 1 } };
     const at = circumstances({ b: ejected(9) }, 0.5, { preferences, measuresOf });
     expect(idsOf(arrange(plan("abc"), at).order).join("")).toBe("cab");

@@ -152,7 +152,7 @@ describe("latency", () => {
     );
   });
 
-  it("counts the calls in flight", () => {
+  it("calls in flight are counted", () => {
     const busy = circumstances({ a: { firstToken: 100, inFlight: 4 }, b: { firstToken: 300 } });
     expect(idsOf(orderTier(tier(["a", "b"], { balance: "latency" }), busy))).toEqual(["b", "a"]);
     const faded = circumstances(
@@ -271,7 +271,7 @@ describe("sticky", () => {
     expect(Math.abs((counts.get("b") ?? 0) / KEYS - 3 / 4)).toBeLessThan(0.02);
   });
 
-  it("without a key it is weighted", () => {
+  it("a request without a key is balanced by weight", () => {
     const random = seeded(17);
     const counts = firsts(weighted({ a: 1, b: 3 }, "sticky"), 8_000, circumstances({}, { random }));
     expect(Math.abs((counts.get("b") ?? 0) / 8_000 - 3 / 4)).toBeLessThan(0.02);

@@ -249,7 +249,7 @@ describe("a token", () => {
     expect(messages.json.data.map(({ id }: { id: string }) => id)).toEqual([model]);
   });
 
-  it("does its operations and no others", async () => {
+  it("is accepted for its operations and no others", async () => {
     const token = await tokenOf(parent.key, {
       operations: "embeddings",
       scope: "inference catalogue:read",
@@ -296,7 +296,7 @@ describe("a token", () => {
     expect((await call(server, plain, "GET", "/v1/models")).status).toBe(403);
   });
 
-  it("is good from its origin only", async () => {
+  it("is accepted from its origin only", async () => {
     const token = await tokenOf(parent.key, { origin: ORIGIN });
     expect((await chat(token, model, { origin: ORIGIN })).status).toBe(200);
     for (const headers of [
@@ -356,7 +356,7 @@ describe("a token", () => {
     expect(await embed(token, 1)).toBe(402);
   });
 
-  it("counts no invalid request", async () => {
+  it("an invalid request is not counted against the token", async () => {
     const token = await tokenOf(parent.key, { max_requests: 1 });
     const path = "/v1/chat/completions";
     for (const body of ["{", {}, { model, messages: "none" }]) {

@@ -221,23 +221,26 @@ describe.each(
   const [scope] = enough;
   if (scope === undefined) throw new Error("the row is not guarded");
 
-  it.each(SCOPES)("with the scope %s", async (held) => {
-    const { text } = await once(held, () => makeKey([held]));
-    const answer = await ask(endpoint, bearer(text));
-    expect(isLetIn(answer), JSON.stringify(answer)).toBe(enough.includes(held));
-    if (enough.includes(held)) return;
-    expect(answer).toMatchObject({
-      status: isOAuth(endpoint) ? 400 : 403,
-      code: "insufficient_scope",
-      type: isOAuth(endpoint)
-        ? "unauthorized_client"
-        : isMessages(endpoint)
-          ? "permission_error"
-          : "insufficient_scope",
-    });
-  });
+  it.each(SCOPES)(
+    "a key with the scope %s is accepted only where that scope is enough",
+    async (held) => {
+      const { text } = await once(held, () => makeKey([held]));
+      const answer = await ask(endpoint, bearer(text));
+      expect(isLetIn(answer), JSON.stringify(answer)).toBe(enough.includes(held));
+      if (enough.includes(held)) return;
+      expect(answer).toMatchObject({
+        status: isOAuth(endpoint) ? 400 : 403,
+        code: "insufficient_scope",
+        type: isOAuth(endpoint)
+          ? "unauthorized_client"
+          : isMessages(endpoint)
+            ? "permission_error"
+            : "insufficient_scope",
+      });
+    },
+  );
 
-  it("with every scope but its own", async () => {
+  it("a key with every scope but the required ones is refused", async () => {
     const { text } = await makeKey(SCOPES.filter((held) => !enough.includes(held)));
     expect(await ask(endpoint, bearer(text))).toMatchObject({
       status: isOAuth(endpoint) ? 400 : 403,
@@ -246,7 +249,7 @@ describe.each(
   });
 
   it.each(STATES.map((state) => [state.name, state] as const))(
-    "with a key that is: %s",
+    "a key in this state has its outcome: %s",
     async (__, state) => {
       const headers = await once(`${state.name} ${scope}`, () => state.headers(scope));
       const answer = await ask(endpoint, headers);

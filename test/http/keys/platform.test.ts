@@ -284,7 +284,7 @@ describe("a key by name", () => {
     "%00",
     "a%2Fb",
     "sbx_production_aaaaaaaaaaaa",
-  ])("has a plain name; %s is refused", async (name) => {
+  ])("a name that is not plain is refused: %s", async (name) => {
     expect((await put(name)).status).toBe(400);
     expect((await call(server, platform, "GET", at(name))).status).toBe(404);
   });

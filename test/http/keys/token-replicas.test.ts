@@ -94,7 +94,7 @@ describe("a token on several servers of one database", () => {
     expect(await use(await another(), token)).toBe(401);
   });
 
-  it("one process has one issuer, for any number of concurrent token requests", async () => {
+  it("a process has one issuer, for any number of concurrent token requests", async () => {
     const fresh = await another();
     const before = (await server.store.issuers.list(Date.now())).length;
     const { key } = await makeKey();

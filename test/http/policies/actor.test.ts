@@ -222,7 +222,7 @@ describe("the way from a key to its origin", () => {
     });
   });
 
-  it("is a 503 where the keys cannot be read", async () => {
+  it("an actor is refused with 503 where the keys cannot be read", async () => {
     const keys = { get: () => Promise.reject(new KeyFaultError({ fault: "unavailable" })) };
     const reading = actorOf({ keyId: id(0), workspace: "w", labels: [] }, "req_1", keys);
     expect(await refusedOrResolved(reading)).toMatchObject({ status: 503 });

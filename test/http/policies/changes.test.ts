@@ -194,7 +194,7 @@ describe("a policy from shadow to enforced and back", () => {
 });
 
 describe("the order of a change", () => {
-  it("is recorded, applied, in effect here, answered", async () => {
+  it("a change is recorded, then applied, then in effect here, then answered", async () => {
     const seen: string[] = [];
     const fixture = await Fixture.open({
       runtime: {

@@ -247,7 +247,7 @@ describe("a server that cannot simulate now", () => {
   it.each([
     ["too_large", "simulation_too_large"],
     ["no_change", "nothing_to_simulate"],
-  ] as const)("says why it has no simulation: %s", async (fault, code) => {
+  ] as const)("answers with the reason for the missing simulation: %s", async (fault, code) => {
     const fixture = await Fixture.open();
     fixture.simulations.set(digestOf("first"), fault);
     const manager = await fixture.key();

@@ -274,7 +274,7 @@ describe("keys of an issuer", () => {
     expect(failures).toEqual(["not_a_key_set"]);
   });
 
-  it("of other kinds beside them do no harm", async () => {
+  it("keys of other kinds beside them are ignored", async () => {
     const keys = [
       { kty: "oct", k: "c2VjcmV0", kid: "first" },
       { kty: "NEW" },

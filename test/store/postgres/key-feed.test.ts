@@ -15,7 +15,7 @@ function rowOf(version: number, status: "active" | "revoked", label: string): Ro
   return { ...Object.fromEntries(columns), exchange, limits, revoked_at: revokedAt, version };
 }
 
-it("never shows an older state of a key after a newer one, for answers in any order", async () => {
+it("an older state of a key never follows a newer one, for answers in any order", async () => {
   const stored: Row[] = [];
   const link = {
     available: true,

@@ -90,7 +90,7 @@ describe("the first screen", () => {
     );
   });
 
-  it("names the tags of rows that have no room", async () => {
+  it("the tags of rows without room are listed", async () => {
     expect(await screen([], US_FALLBACK, ...SEVERAL)).toMatch(/… \d+ more below: [A-Z, ]+/);
   });
 

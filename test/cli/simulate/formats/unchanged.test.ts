@@ -36,7 +36,7 @@ const changed = side("head", {
 const edits = comparison("equivalent", [{ ...WIDENED, kinds: ["edits_changed"] }]);
 
 describe.each(READ)("%s promises that nothing changes", (format) => {
-  test("only where nothing differs", () => {
+  test("the sentence is printed where nothing differs", () => {
     expect(shown(format, report())).toContain(PROMISE);
   });
 
@@ -59,7 +59,7 @@ describe.each(READ)("%s promises that nothing changes", (format) => {
     ["a class as declared", { declared: edits }, []],
     ["a class as if promoted", { promoted: edits, promoted_policies: ["a"] }, []],
     ["not every class decided", { complete: false }, []],
-  ])("and not with %s", (_what, changes, parts) => {
+  ])("the sentence is omitted where the sides differ in %s", (_what, changes, parts) => {
     const text = shown(format, report(changes));
     expect(text).not.toContain("exactly what base allows");
     for (const part of parts) expect(text).toContain(part);
