@@ -1,36 +1,32 @@
 import { expect, test } from "vitest";
-import type { CommandIo } from "../../src/cli/terminal/command-io.ts";
 import { mock } from "../../src/cli/mock.ts";
 import { HELLO, mockForTest } from "./start.ts";
 
-function capture(signal?: AbortSignal): { io: CommandIo; out: () => string; err: () => string } {
-  let out = "";
-  let err = "";
+function capture() {
+  const stop = new AbortController();
+  const seen = { stdout: "", stderr: "" };
   const io = {
-    stdout: (text: string) => void (out += text),
-    stderr: (text: string) => void (err += text),
+    stdout: (text: string) => void (seen.stdout += text),
+    stderr: (text: string) => void (seen.stderr += text),
     environment: {},
     cwd: ".",
+    signal: stop.signal,
   };
-  return { io: signal === undefined ? io : { ...io, signal }, out: () => out, err: () => err };
+  return { io, seen, stop };
 }
 
 test("the command serves until it is stopped, and prints each request", async () => {
-  const stop = new AbortController();
-  const { io, out, err } = capture(stop.signal);
+  const { io, seen, stop } = capture();
   const ended = mock(["--port", "0"], io);
-  await expect.poll(out).toContain("listening on http://127.0.0.1:");
-  const url = /http:\S+\/chat\/completions/.exec(out())?.[0] ?? "";
-  const response = await fetch(url, {
-    method: "POST",
-    body: JSON.stringify({ model: "m", messages: HELLO }),
-  });
+  await expect.poll(() => seen.stdout).toContain("listening on http://127.0.0.1:");
+  const url = /http:\S+\/chat\/completions/.exec(seen.stdout)?.[0] ?? "";
+  const body = JSON.stringify({ model: "m", messages: HELLO });
+  const response = await fetch(url, { method: "POST", body });
   expect(response.status).toBe(200);
   await response.text();
-  await expect.poll(out).toContain("POST /chat/completions 200");
+  await expect.poll(() => seen.stdout).toContain("POST /chat/completions 200");
   stop.abort();
-  expect(await ended).toBe(0);
-  expect(err()).toBe("");
+  expect([await ended, seen.stderr]).toEqual([0, ""]);
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
@@ -40,20 +36,20 @@ test.each([
   [["--prot", "1"], "--prot: there is no such flag"],
   [["extra"], "takes no arguments, only flags"],
 ])("%j is a usage error", async (argv, text) => {
-  const { io, err } = capture();
+  const { io, seen } = capture();
   expect(await mock(argv, io)).toBe(2);
-  expect(err()).toContain(text);
+  expect(seen.stderr).toContain(text);
 });
 
 test("a port in use is an error that names --port", async () => {
   const server = await mockForTest();
-  const { io, err } = capture();
+  const { io, seen } = capture();
   expect(await mock(["--port", new URL(server.url).port], io)).toBe(1);
-  expect(err()).toContain("--port");
+  expect(seen.stderr).toContain("--port");
 });
 
 test("help lists the settings", async () => {
-  const { io, out } = capture();
+  const { io, seen } = capture();
   expect(await mock(["--help"], io)).toBe(0);
-  expect(out()).toContain("chunk-delay=Nms");
+  expect(seen.stdout).toContain("chunk-delay=Nms");
 });

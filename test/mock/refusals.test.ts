@@ -26,45 +26,30 @@ const after = (block: object): object => ({
 });
 
 test.each<[string, string, object, RegExp]>([
-  [
-    "a stream of Gemini that is not requested as events",
-    "/v1beta/models/m:streamGenerateContent",
-    { contents },
-    /alt=sse/,
-  ],
+  ["a stream of Gemini without events", "/models/m:streamGenerateContent", { contents }, /alt=sse/],
   [
     "foreign thinking",
     MESSAGES,
     after(thinking),
-    /^messages\.1\.content\.0: Invalid `signature` in `thinking` block$/,
+    /^messages\.1\.content\.0: Invalid `signature` in/,
   ],
   [
     "foreign redacted thinking",
     MESSAGES,
     after(redacted),
-    /^messages\.1\.content\.0: Invalid `data` in `redacted_thinking` block$/,
+    /^messages\.1\.content\.0: Invalid `data`/,
   ],
   [
     "foreign sealed reasoning",
     "/v1/responses",
-    { input: [...HELLO, sealed, ...HELLO] },
-    /^The encrypted content for the item at 'input\[1\]' could not be verified\./,
+    { input: [...HELLO, sealed] },
+    /'input\[1\]' could not/,
   ],
-  [
-    "foreign reasoning of Converse",
-    "/model/m/converse",
-    { messages: [{ role: "assistant", content: [reasoned] }] },
-    /Invalid `signature` in `thinking` block$/,
-  ],
+  ["foreign reasoning of Converse", "/model/m/converse", after(reasoned), /Invalid `signature` in/],
   ["objects to embed", EMBED, { input: [{ text: "x" }] }, /'input'/],
   ["too many texts of OpenAI", EMBED, { input: many(2_049) }, /At most 2048 .* 2049/],
   ["too many texts of Voyage", EMBED, { input: many(1_001), truncation: true }, /At most 1000 /],
-  [
-    "too many texts of Cohere",
-    "/v2/embed",
-    { texts: many(97), input_type: "search_query" },
-    /^texts: At most 96 .* 97/,
-  ],
+  ["too many texts of Cohere", "/v2/embed", { texts: many(97) }, /^texts: At most 96 .* 97/],
   ["no texts of Gemini", "/models/m:batchEmbedContents", { requests: [] }, /requests/],
   ["no instances of Vertex", "/models/m:predict", { parameters: {} }, /instances/],
   ["a list for Titan", INVOKE, { inputText: ["x"] }, /^inputText: /],
@@ -83,11 +68,7 @@ test.each<[string, string, object, RegExp]>([
 test.each<[string, object, string]>([
   ["no messages", {}, "messages"],
   ["an empty conversation", { messages: [] }, "messages"],
-  [
-    "a schema that nothing satisfies",
-    { messages: HELLO, response_format: format },
-    "response_format",
-  ],
+  ["an impossible schema", { messages: HELLO, response_format: format }, "response_format"],
   ["strict parameters that cannot be met", { messages: HELLO, tools: [strict] }, "tools"],
   ["an unknown setting", { model: "m+explode" }, "model"],
 ])("400 for %s, with all members of an error", async (_, body, param) => {

@@ -46,7 +46,7 @@ test("the log has each credential as a hash alone", async () => {
 test("the log has the time at which a client disconnects before the end", async () => {
   const server = await mockForTest();
   for (const settings of ["stall", "chunk-delay=60s"])
-    await raw(server, CHAT, { ...hello, model: `m+${settings}`, stream: true }, "", 40);
+    await raw(server, CHAT, { ...hello, model: `m+${settings}`, stream: true }, {}, 40);
   await expect.poll(() => server.requests.map((entry) => entry.closedEarly)).toEqual([true, true]);
   const leaving = server.requests.map(({ startedAt, endedAt }) => (endedAt ?? 0) - startedAt);
   for (const milliseconds of leaving) expect(milliseconds).toBeGreaterThanOrEqual(30);
@@ -101,7 +101,7 @@ test("printed lines have the answers and no content of requests", async () => {
 
 test("the server stops although an answer stalls, and twice", async () => {
   const server = await mockForTest();
-  const waiting = raw(server, CHAT, { ...hello, model: "m+stall", stream: true }, "", 5_000);
+  const waiting = raw(server, CHAT, { ...hello, model: "m+stall", stream: true }, {}, 5_000);
   await expect.poll(() => server.requests.length).toBe(1);
   await server.close();
   await server.close();

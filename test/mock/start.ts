@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { request, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { onTestFinished } from "vitest";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
@@ -39,9 +39,9 @@ export function post(
 }
 
 export interface RawAnswer {
+  /** 0 where the connection ended before it, as `headers` are then empty. */
   readonly status: number;
-  /** In lower case. */
-  readonly head: string;
+  readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   /** Whether the body ended as its head announced. */
   readonly complete: boolean;
@@ -54,25 +54,26 @@ export interface RawAnswer {
 const TICK = 20;
 
 /**
- * Sends one request over a bare socket that is closed after the answer, and reads until there is
- * no byte for `patience` milliseconds. Each line of `headers` ends with CR LF.
+ * Sends one request over a connection that is closed after the answer, and reads until there is no
+ * byte for `patience` milliseconds.
  */
 export function raw(
   { url }: MockServer,
   path: string,
   content: object,
-  headers = "",
+  headers: Readonly<Record<string, string>> = {},
   patience = 120,
 ): Promise<RawAnswer> {
-  const body = JSON.stringify(content);
-  const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const socket = connect(Number(port), hostname);
+    let answer: Partial<IncomingMessage> = {};
+    const outgoing = request(url + path, { method: "POST", headers, agent: false });
     const finish = (end: RawAnswer["end"]): void => {
       clearInterval(clock);
-      socket.destroy();
-      resolve({ ...partsOf(Buffer.concat(pieces)), end });
+      outgoing.destroy();
+      const { statusCode: status = 0, headers: received = {}, complete = false } = answer;
+      const [body, chunks] = [Buffer.concat(pieces), pieces.length];
+      resolve({ status, headers: received, body, complete, chunks, end });
     };
     // The server is in this process: while a busy machine lets neither of them run, no tick is
     // counted.
@@ -81,38 +82,23 @@ export function raw(
       ticks -= 1;
       if (ticks <= 0) finish("open");
     }, TICK);
-    socket.on("data", (piece: Buffer) => {
-      pieces.push(piece);
-      ticks = patience / TICK;
+    outgoing.on("response", (response) => {
+      answer = response;
+      response.on("error", () => {});
+      response.on("data", (piece: Buffer) => {
+        pieces.push(piece);
+        ticks = patience / TICK;
+      });
     });
-    socket.on("end", () => finish("closed"));
-    socket.on("error", (error) =>
-      "code" in error && error.code === "ECONNRESET" ? finish("reset") : reject(error),
-    );
-    socket.write(
-      `POST ${path} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    );
+    outgoing.on("socket", (socket) => {
+      socket.on("close", () => finish("closed"));
+      socket.on("error", (error) =>
+        "code" in error && error.code === "ECONNRESET" ? finish("reset") : reject(error),
+      );
+    });
+    outgoing.on("error", () => {});
+    outgoing.end(JSON.stringify(content));
   });
-}
-
-function partsOf(bytes: Buffer): Omit<RawAnswer, "end"> {
-  const at = bytes.indexOf("\r\n\r\n");
-  const head = bytes.subarray(0, at).toString().toLowerCase();
-  const status = Number(head.slice(9, 12));
-  let rest = bytes.subarray(at + 4);
-  const length = /content-length: (\d+)/.exec(head)?.[1];
-  if (length !== undefined)
-    return { status, head, body: rest, complete: rest.length === Number(length), chunks: 1 };
-  const chunks: Buffer[] = [];
-  let size = 1;
-  while (size > 0) {
-    const end = rest.indexOf("\r\n") + 2;
-    size = Number.parseInt(rest.subarray(0, end).toString(), 16);
-    if (size > 0) chunks.push(rest.subarray(end, end + size));
-    rest = rest.subarray(end + size + 2);
-  }
-  const body = Buffer.concat(chunks);
-  return { status, head, body, complete: size === 0, chunks: chunks.length };
 }
 
 /** One event of a stream. */
