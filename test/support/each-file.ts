@@ -2,21 +2,19 @@ import { syncBuiltinESMExports } from "node:module";
 import { pathToFileURL } from "node:url";
 import threads from "node:worker_threads";
 import { afterAll } from "vitest";
-import { PooledCompileThread } from "./pooled-compile-thread.ts";
 import { PooledStoreThread } from "./pooled-store-thread.ts";
+import { PooledTaskThread, TASKS } from "./pooled-task-thread.ts";
 import { STORE_THREAD } from "./store-thread.ts";
 import { endFile } from "./file-end.ts";
 
 const SOURCE = pathToFileURL(STORE_THREAD.source).href;
-
-const COMPILER = new URL("../../src/compile/compile-worker.ts", import.meta.url).href;
 
 /** Takes the threads that tests start most often from a pool. */
 class TestWorker extends threads.Worker {
   constructor(file: string | URL, options: threads.WorkerOptions = {}) {
     const url = String(file);
     if (url === SOURCE) return new PooledStoreThread(options) as unknown as TestWorker;
-    if (url === COMPILER) return new PooledCompileThread(url, options) as unknown as TestWorker;
+    if (TASKS.has(url)) return new PooledTaskThread(url, options) as unknown as TestWorker;
     super(file, options);
   }
 }
