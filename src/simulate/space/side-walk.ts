@@ -79,7 +79,6 @@ export function startSide(
   preferences: ProviderPreferences | null,
   dimensions: number | null,
 ): SideState {
-  if (preferred.denied !== null) return preferred;
   const seen = [
     preferences?.allow_fallbacks === false ? "one candidate" : "",
     visible(projection, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
