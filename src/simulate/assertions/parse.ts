@@ -82,9 +82,8 @@ function demandOf(assertion: AuthoredAssertion): Demand {
   const selection = { for: assertion.for ?? {}, except: assertion.except ?? null };
   switch (assertion.kind) {
     case "no_new_access":
-      return { kind: assertion.kind, ...selection, to: assertion.to ?? {} };
     case "access_not_granted":
-      return { kind: assertion.kind, ...selection, to: assertion.to };
+      return { kind: assertion.kind, ...selection, to: assertion.to ?? {} };
     case "always_routable":
       return { kind: assertion.kind, ...selection, min_endpoints: assertion.min_endpoints ?? 1 };
     case "implies":
@@ -167,8 +166,7 @@ export function parseAssertions(source: Source, sides: OfSides<AssertionSide>) {
   const text = normaliseText(source.text);
   const tree = readDocument(text, findings);
   reportLiteralSecrets(text, tree, findings);
-  if (tree !== null) renameKeys(tree, findings);
-  const shape = tree === null ? null : readShape(tree, findings);
+  const shape = tree && readShape(tree, findings);
   if (tree === null || shape === null) return { assertions: null, diagnostics: findings.list() };
   const { authored, wrong } = shape;
   checkAssertions(authored, wrong, sides, findings.on(tree));
@@ -185,22 +183,18 @@ export const FORMER_KEYS = {
 
 /** Gives the former keys of a tree their names of today, in place. */
 function renameKeys(node: ConfigNode, findings: FindingsOf<AssertionCode>) {
-  if (node.kind === "scalar") return;
-  if (node.kind === "list") {
-    for (const item of node.items) renameKeys(item, findings);
-    return;
-  }
+  if (node.kind === "list") for (const item of node.items) renameKeys(item, findings);
+  if (node.kind !== "map") return;
   const { members } = node;
   for (const member of members.values()) renameKeys(member.node, findings);
   for (const [written, name] of Object.entries(FORMER_KEYS)) {
     const member = members.get(written);
     if (member === undefined) continue;
     members.delete(written);
-    if (!members.has(name)) members.set(name, { ...member, written });
-    else {
+    if (members.has(name)) {
       const message = `\`${written}\` is the former name of \`${name}\`, which this mapping has too`;
       findings.add("YAML_DUPLICATE_KEY", member.keyAt, message);
-    }
+    } else members.set(name, { ...member, written });
   }
 }
 
@@ -211,6 +205,7 @@ function renameKeys(node: ConfigNode, findings: FindingsOf<AssertionCode>) {
  * @returns `wrong`: the indices of those rows; a placeholder replaces each, so that indices stay.
  */
 function readShape(tree: ConfigNode, findings: FindingsOf<AssertionCode>) {
+  renameKeys(tree, findings);
   const value: unknown = plainValue(tree);
   const wrong = new Set<number>();
   if (validator.accepts(value)) return { authored: value, wrong };
