@@ -548,3 +548,11 @@ export interface PolicySettings {
   /** URL with `{policy}`, `{constraint}`, `{reason}`: where a denied caller reads more. */
   readonly denialLink?: string;
 }
+
+/**
+ * Whether a provider is called without TLS by permission. Loopback traffic needs none: it stays on
+ * the machine.
+ */
+export function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
+  return plaintext === true && /^http:/i.test(baseUrl);
+}

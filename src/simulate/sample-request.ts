@@ -1,24 +1,22 @@
+import type { Candidate } from "../canon/decision.ts";
 import type { BudgetStep } from "../canon/limits.ts";
-import type { Capability, Feature } from "../canon/capability.ts";
-import type { Operation } from "../canon/operation.ts";
 import type { PolicyTime } from "../canon/policy.ts";
-import type { ProviderPreferences } from "../canon/request.ts";
-import type { Balance } from "../canon/table.ts";
+import type { ProviderPreferences, RequestShape } from "../canon/request.ts";
+import type { EndpointRow } from "../canon/table.ts";
 import type { ChangeKind } from "./change-kind.ts";
-import { PLAIN_SCALARS, type Scalars, perScalar } from "./request-scalars.ts";
+import { PLAIN_SCALARS, perScalar } from "./request-scalars.ts";
 
 /**
  * One request with every member that a decision can depend on: the sample of a class, which a
  * reader can try again. Plain JSON.
  */
-export interface SampleRequest extends Scalars {
+export interface SampleRequest extends RequestShape {
   readonly workspace: string;
   /**
    * The route's name as a caller would write it; empty for moderations, where the workspace chooses
    * it.
    */
   readonly model: string;
-  readonly operation: Operation;
   readonly key: {
     readonly environment: string;
     readonly workload: string;
@@ -26,12 +24,6 @@ export interface SampleRequest extends Scalars {
     readonly owner?: string;
     readonly labels: readonly string[];
   };
-  /** Sorted, each once. */
-  readonly needs: readonly Capability[];
-  /** Sorted, each once. */
-  readonly features: readonly Feature[];
-  readonly signatureFamilies: readonly string[];
-  readonly dimensions: number | null;
   readonly preferences: ProviderPreferences | null;
   readonly time: PolicyTime;
   /** The rest of the caller's budgets; absent: it has none. */
@@ -54,15 +46,11 @@ export const PLAIN_SAMPLE: SampleRequest = {
 };
 
 /** A destination of a request, with every fact that matters to a reviewer. */
-export interface PlannedEndpoint {
+export interface PlannedEndpoint
+  extends
+    Pick<EndpointRow, "model" | "provider" | "region">,
+    Pick<Candidate, "tier" | "balance" | "weight"> {
   readonly endpoint: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly region: string;
-  /** Candidates of one tier share requests by `balance`. */
-  readonly tier: number;
-  readonly balance: Balance;
-  readonly weight: number;
 }
 
 export interface OutcomeDenial {

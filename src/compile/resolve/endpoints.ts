@@ -1,5 +1,10 @@
 import type { ModelOperation } from "../../canon/operation.ts";
-import type { EndpointRow, ModelRow, ProviderRow } from "../../canon/table.ts";
+import {
+  isPlaintext,
+  type EndpointRow,
+  type ModelRow,
+  type ProviderRow,
+} from "../../canon/table.ts";
 import type { DialectFacts } from "../../dialects/dialect.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedEndpoint } from "../normalised/normalise.ts";
@@ -92,11 +97,6 @@ function resolveEndpoint(
     nativeFeatures: features.native,
   };
   return { row, index, facts, operations: servedOperations(facts, model, provider) };
-}
-
-/** Loopback traffic needs no permission: it stays on the machine. */
-function isPlaintext({ plaintext, baseUrl }: ProviderRow) {
-  return plaintext === true && /^http:/i.test(baseUrl);
 }
 
 /**

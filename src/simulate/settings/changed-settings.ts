@@ -9,7 +9,7 @@ import {
 import {
   type Approvals,
   DEFAULT_PROMOTION,
-  type ProviderRow,
+  isPlaintext,
   RETENTIONS,
   type RoutingTable,
 } from "../../canon/table.ts";
@@ -291,10 +291,6 @@ function isLessPrivate({ base, head }: OfSides<RoutingTable>, id: string, member
   return (
     (member === "plaintext" || member === "base_url") && isPlaintext(after) && !isPlaintext(before)
   );
-}
-
-function isPlaintext({ plaintext, baseUrl }: ProviderRow) {
-  return plaintext === true && /^http:/i.test(baseUrl);
 }
 
 /**

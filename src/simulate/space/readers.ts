@@ -8,28 +8,15 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
 import type { Distinctions } from "../sample-request.ts";
-import { zoneReading, type ZoneReading } from "./times.ts";
+import { zoneReading, type ClockReader, type ZoneReading } from "./times.ts";
 import { NAMES, OUTSIDE_VOCABULARY } from "./universe.ts";
 
 /** A policy or an assertion, whose answer may depend on members of the input. */
-export interface Reader {
+export interface Reader extends ClockReader {
   /** `policy:<id>` or `assertions`. */
   readonly name: string;
   /** `null`: all of them. */
   readonly operations: readonly Operation[] | null;
-  /** Paths of the input and of the data; each covers everything below it. */
-  readonly reads: readonly string[];
-  /** Whether it can distinguish a string because it contains it, or a text of it. */
-  readonly names: (name: string) => boolean;
-  /**
-   * Why it can distinguish any two strings, such as a built-in that looks into text; empty where it
-   * cannot.
-   */
-  readonly inspects: readonly string[];
-  /** Whether it may compare strings of two members with each other. */
-  readonly relates: boolean;
-  /** The numbers with which it compares hours of zones; `null`: it may distinguish any two. */
-  readonly hours: readonly number[] | null;
   /** Whether its answer may depend on the order of candidates. */
   readonly seesOrder: boolean;
 }

@@ -9,12 +9,20 @@ import {
 import { timeWindow } from "../../decide/policy-input.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 
-/** The members of a `Reader`, which imports this file, that clocks depend on. */
-interface ClockReader {
+/** The parts of a policy or an assertion that clocks depend on. */
+export interface ClockReader {
+  /** Paths of the input and of the data; each covers everything below it. */
   readonly reads: readonly string[];
+  /** Whether it can distinguish a string because it contains it, or a text of it. */
   readonly names: (name: string) => boolean;
+  /**
+   * Why it can distinguish any two strings, such as a built-in that looks into text; empty where it
+   * cannot.
+   */
   readonly inspects: readonly string[];
+  /** Whether it may compare strings of two members with each other. */
   readonly relates: boolean;
+  /** The numbers with which it compares hours of zones; `null`: it may distinguish any two. */
   readonly hours: readonly number[] | null;
 }
 

@@ -9,7 +9,7 @@ import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { MODEL_OPERATION_OF, OPERATIONS, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
-import type { RoutingTable } from "../../canon/table.ts";
+import type { RoutingTable, Vocabulary } from "../../canon/table.ts";
 import { scalarValues, type ScalarValues } from "../request-scalars.ts";
 import type { Times } from "./times.ts";
 import { DEFAULT_ENVIRONMENT } from "../explain/explain-arguments.ts";
@@ -31,20 +31,16 @@ export interface OperationUniverse extends ScalarValues {
  * Every request that two tables can decide. It is finite because a decision reads finite values
  * only (docs/policies.md#what-a-policy-may-read).
  */
-export interface Universe {
+export interface Universe extends Required<Vocabulary> {
   readonly workspaces: readonly string[];
   /** Route names; the empty one for moderations, where the workspace chooses it. */
   readonly models: readonly string[];
   readonly operations: ReadonlyMap<Operation, OperationUniverse>;
-  readonly environments: readonly string[];
-  readonly workloads: readonly string[];
-  readonly owners: readonly string[];
   /**
    * One where no policy or assertion reads them: requests are not counted by members that no answer
    * depends on.
    */
   readonly budgets: readonly BudgetStep[];
-  readonly labels: readonly string[];
   readonly times: readonly PolicyTime[];
   /** How reports name a time. */
   readonly timeName: (time: PolicyTime) => string;
