@@ -64,7 +64,13 @@ export abstract class ChunkRenderer implements EventRenderer {
   }
 
   protected begin(model: string | null): void {
-    const common = JSON.stringify(envelope(model, this.#context, this.#idPrefix, this.#object));
+    const { answerId, now } = this.#context;
+    const common = JSON.stringify({
+      id: `${this.#idPrefix}-${answerId}`,
+      object: this.#object,
+      created: now(),
+      model: model ?? this.#context.model,
+    });
     this.#head = `${common.slice(0, -1)},"choices":`;
   }
 
@@ -94,12 +100,12 @@ export abstract class ChunkRenderer implements EventRenderer {
  */
 export class ChatStreamRenderer extends ChunkRenderer {
   readonly #wantsLogprobs: boolean;
+  #open: OpenBlock | null = null;
   #calls = -1;
-  /** Reasoning whose details have not been sent: only an answer with a signature has details. */
-  #pieces: { readonly number: number; readonly summary: boolean; text: string }[] = [];
-  #isSigned = false;
+  /** Text of the open reasoning block: its signature is sent beside the text that it signs. */
+  #reasoning = "";
   #details = 0;
-  #reasonings = 0;
+  #pieces = 0;
   #annotations = 0;
   readonly #text = new TextCounter();
 
@@ -123,11 +129,10 @@ export class ChatStreamRenderer extends ChunkRenderer {
       case "refusal":
         return [this.#delta({ refusal: event.text })];
       case "reasoning":
-        for (const piece of this.#pieces.slice(-1)) piece.text += event.text;
+        this.#reasoning += event.text;
         return [this.#delta({ reasoning_content: event.text })];
       case "signature":
-        this.#isSigned = true;
-        return this.#sendDetails(tagSignature(event.family, event.signature));
+        return [this.#signed(tagSignature(event.family, event.signature))];
       case "arguments": {
         const call = { index: this.#calls, function: { arguments: event.json } };
         return [this.#delta({ tool_calls: [call] })];
@@ -141,7 +146,6 @@ export class ChatStreamRenderer extends ChunkRenderer {
         if (event.stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
         return this.finalEvents(printChoice({}, null, formatFinishReason(event.reason)));
       case "close":
-        return this.#isSigned ? this.#sendDetails(null) : [];
       case "dropped":
       case "failure":
         return [];
@@ -149,28 +153,24 @@ export class ChatStreamRenderer extends ChunkRenderer {
   }
 
   #openBlock(block: OpenBlock): readonly Uint8Array[] {
-    if (block.kind === "reasoning") {
-      this.#pieces.push({ number: this.#reasonings, summary: block.summary, text: "" });
-      this.#reasonings += 1;
-    }
+    this.#open = block;
+    this.#reasoning = "";
     if (block.kind !== "tool_call") return [];
     this.#calls += 1;
     const call = printCall({ ...block, arguments: "" });
     return [this.#delta({ tool_calls: [{ index: this.#calls, ...call }] })];
   }
 
-  /** @param signature of the last piece. */
-  #sendDetails(signature: string | null): readonly Uint8Array[] {
-    const last = this.#pieces.at(-1);
+  #signed(signature: string): Uint8Array {
+    const summary = this.#open?.kind === "reasoning" && this.#open.summary;
+    const piece = { text: this.#reasoning, summary };
     // Clients join lists of deltas by index, so two details of one piece need different ones.
-    const details = this.#pieces
-      .flatMap((piece) =>
-        reasoningDetails(piece, piece === last ? signature : null, pieceName(piece.number)),
-      )
-      .map((detail, offset) => ({ ...detail, index: this.#details + offset }));
-    this.#pieces = [];
+    const details = reasoningDetails(piece, signature, pieceName(this.#pieces)).map(
+      (detail, offset) => ({ ...detail, index: this.#details + offset }),
+    );
+    this.#pieces += 1;
     this.#details += details.length;
-    return details.length === 0 ? [] : [this.#delta({ reasoning_details: details })];
+    return this.#delta({ reasoning_details: details });
   }
 
   #cite(citation: Citation): readonly Uint8Array[] {
@@ -193,20 +193,6 @@ function printChoice(delta: JsonObject, logprobs: JsonObject | null, reason: str
   return `{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${JSON.stringify(logprobs)},"finish_reason":${JSON.stringify(reason)}}`;
 }
 
-function envelope(
-  model: string | null,
-  context: AnswerContext,
-  idPrefix: string,
-  object: string,
-): JsonObject {
-  return {
-    id: `${idPrefix}-${context.answerId}`,
-    object,
-    created: context.now(),
-    model: model ?? context.model,
-  };
-}
-
 /** A whole answer of chat or legacy completions. */
 export function printCompletion(
   { model, usage }: Answer,
@@ -217,7 +203,10 @@ export function printCompletion(
 ): JsonObject {
   const counts = printUsage(usage);
   return {
-    ...envelope(model, context, idPrefix, object),
+    id: `${idPrefix}-${context.answerId}`,
+    object,
+    created: context.now(),
+    model: model ?? context.model,
     choices: [choice],
     ...(counts !== undefined && { usage: counts }),
   };

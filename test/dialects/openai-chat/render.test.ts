@@ -277,23 +277,6 @@ describe("reasoning on the way out", () => {
     expect(canonical.dropped).toEqual([]);
   });
 
-  it("has details of unsigned pieces beside signed ones, whole and streamed", () => {
-    const pieces = story([reasoning, "a"], [reasoning], [text, "x"], [reasoning, "b"]);
-    const mixed = [...pieces.slice(0, 5), signature(1), ...pieces.slice(5), finish("stop")];
-    const message = choiceOf(answerOf(mixed).body).message as JsonObject;
-    const details = message.reasoning_details as readonly JsonObject[];
-    expect(details.map(({ type }) => type)).toEqual([
-      "reasoning.text",
-      "reasoning.encrypted",
-      "reasoning.text",
-    ]);
-    const streamed = render(mixed).chunks.flatMap(
-      (chunk) =>
-        (choiceOf(chunk).delta as { reasoning_details?: JsonObject[] }).reasoning_details ?? [],
-    );
-    expect(streamed).toEqual(details.map((detail, index) => ({ ...detail, index })));
-  });
-
   it("is text alone without a signature", () => {
     const message = choiceOf(answerOf([...reported, finish("stop")]).body).message;
     expect(message).toMatchObject({ reasoning_content: "abs" });
