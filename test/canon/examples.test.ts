@@ -29,7 +29,7 @@ describe("an example in the docstring of an exported function", () => {
     expect(await valueOf(path, expression)).toEqual(await valueOf(path, result));
   });
 
-  it("is there for most functions of canon", () => {
+  it("exists for most functions of canon", () => {
     expect(examples.length).toBeGreaterThan(50);
   });
 });

@@ -193,6 +193,6 @@ describe("a value in a message", () => {
   });
 });
 
-it("with --detailed-exitcode, where 2 means differences, an unusable line of simulate ends with 1", async () => {
+it("an unusable line of simulate ends with 1 under --detailed-exitcode, where 2 means differences", async () => {
   expect((await run("simulate", "--detailed-exitcode", "--nonsense")).code).toBe(1);
 });

@@ -93,7 +93,7 @@ describe("signalbox explain, against a server", () => {
     ]);
   });
 
-  it("reads a whole request there, too", async () => {
+  it("reads a whole request as it does against files", async () => {
     const test = await startTestServer();
     const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
     const stdin = () =>

@@ -602,7 +602,7 @@ describe("a refused member", () => {
     expect(error.message).toContain("set the flag no_store_field");
   });
 
-  it("that neither the caller nor the router sent is not named", () => {
+  it("is not named where neither the caller nor the router sent it", () => {
     const { error } = errorFor(
       "openai-chat",
       400,

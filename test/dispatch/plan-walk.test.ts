@@ -110,7 +110,7 @@ describe("the walk over a plan", () => {
     expect(reported).toEqual(["a server_stopping"]);
   });
 
-  it("lets a running call finish otherwise, and makes no other after it", async () => {
+  it("otherwise finishes a running call, and makes no other after it", async () => {
     const { walk, calls, reported } = walkOf();
     const end = walk.run();
     await expect.poll(() => calls.length).toBe(1);

@@ -73,7 +73,7 @@ describe("the sweeps", () => {
     expect(sweeps).toHaveLength(3);
   });
 
-  it("are none where evidence is kept for ever", async () => {
+  it("do not run where evidence is kept for ever", async () => {
     const prune = vi.fn<() => Promise<Pruned>>();
     startRetention({ prune }, null, Date.now);
     await vi.advanceTimersByTimeAsync(10 * HOUR);

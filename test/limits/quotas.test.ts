@@ -27,7 +27,7 @@ describe("counting", () => {
     expect(store.calls).toBe(0);
   });
 
-  it("lets as many requests pass in a minute as there may be, and then again in the next", async () => {
+  it("admits the requests of a minute's limit, and as many in the next minute", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ requestsPerMinute: 5 });
     for (let count = 0; count < 5; count += 1)

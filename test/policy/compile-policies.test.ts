@@ -233,7 +233,7 @@ describe("compilePolicies", () => {
     ["its contract", "policies/a.rego", (text: string) => text.replace("[NO]", "[NEVER]")],
     ["a library that it imports", first.path, (text: string) => `${text}# more\n`],
     ["a library that its library needs", second.path, (text: string) => `${text}# more\n`],
-  ] as const)("another digest comes of %s, for that policy alone", async ([, path, edit]) => {
+  ] as const)("the digest of one policy alone changes with %s", async ([, path, edit]) => {
     const before = digests(await compile(everything));
     const after = digests(await compile(editing(path, edit)));
     expect(after.a).not.toBe(before.a);

@@ -122,7 +122,7 @@ describe("a key that is revoked while its streams run", () => {
     }
   });
 
-  it("lets them finish where the workspace has that setting", async () => {
+  it("finishes them where the workspace has that setting", async () => {
     const finish = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       startSse(response);

@@ -232,7 +232,7 @@ describe("a name", () => {
     }
   });
 
-  it("that is unknown fails as before", async () => {
+  it("fails to connect where it is unknown", async () => {
     const resolve: LookupFunction = (_name, _options, callback) => {
       callback(Object.assign(new Error("no"), { code: "ENOTFOUND" }), "", 4);
     };

@@ -179,7 +179,7 @@ const limiting = (id: string, value: number, rules: string): Source =>
     cap: `{kind: max_output_tokens, value: ${value}}`,
   });
 
-it("of two limits of the output the lower one counts, where it is not waived", async () => {
+it("the lower of two output limits applies where it is not waived", async () => {
   const base = await sideOf(tableWith());
   const head = await sideOf(tableWith(), [
     limiting("higher", 80, "pass.always if true"),

@@ -24,7 +24,7 @@ export function evidenceLogLaws(store: () => Store): void {
     });
   });
 
-  it("chains every row to the one before, with the records' own text", async () => {
+  it("each row is chained to the one before, with the record's text", async () => {
     await recordDecision(
       store().evidence,
       decisionRecord("r1", { workspace: asIdentifier("grüße") }),
@@ -48,7 +48,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(store().evidence.health().head).toEqual({ position: 4, hash });
   });
 
-  it("lists this process from its first decision on", async () => {
+  it("this process is listed from its first decision on", async () => {
     expect(await store().evidence.processes()).toEqual([]);
     const before = Date.now() - 60_000;
     await recordDecision(store().evidence, decisionRecord("r1"));
@@ -59,7 +59,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(others).toEqual([]);
   });
 
-  it("uses the decision's position as an entry's sequence number", async () => {
+  it("the sequence number of an entry is its decision's position", async () => {
     await request(store(), "r1");
     await request(store(), "r2");
     const entries = await store().evidence.read({ after: 0, limit: 10 });
@@ -104,11 +104,11 @@ export function evidenceLogLaws(store: () => Store): void {
     { after: 0, limit: 10_001 },
     { after: 0.5, limit: 1 },
     { after: -1, limit: 1 },
-  ])("refuses to read the log with %o", async (query) => {
+  ])("a read of the log out of range is refused: %o", async (query) => {
     await expect(store().evidence.log(query)).rejects.toThrow(RangeError);
   });
 
-  it("remembers the head as an anchor, once for one position", async () => {
+  it("the head is kept as an anchor, once for each position", async () => {
     await request(store(), "r1");
     const { position, hash } = await store().evidence.head();
     expect(await store().evidence.anchor(5)).toEqual({ position, hash, at: 5 });

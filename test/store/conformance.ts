@@ -68,7 +68,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
 }
 
 function keyLaws(store: () => Store): void {
-  it("returns a key as it was created, and null for an unknown one", async () => {
+  it("a key is returned as it was created, and null for an unknown one", async () => {
     const record = keyRecord("a", { labels: [], workload: "", rotatedFrom: null });
     await store().keys.create(record);
     expect(await store().keys.get("a")).toEqual(record);
@@ -108,7 +108,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("b")).toMatchObject({ exchange, limits });
   });
 
-  it("refuses a second key with the same id and keeps the first", async () => {
+  it("a second key with the same id is refused and the first is kept", async () => {
     await store().keys.create(keyRecord("a"));
     const copy = keyRecord("a", { digest: "f".repeat(64), owner: "group:other" });
     await expect(store().keys.create(copy)).rejects.toThrow(DuplicateKeyError);
@@ -239,7 +239,7 @@ function keyLaws(store: () => Store): void {
     });
   });
 
-  it("rotates: the replacement is there and the old key expires at the end of the overlap", async () => {
+  it("a rotation adds the replacement, and the old key expires at the end of the overlap", async () => {
     await store().keys.create(keyRecord("a"));
     const replacement = keyRecord("b", {
       rotatedFrom: "a",
@@ -419,7 +419,7 @@ function watchLaws(store: () => Store): void {
 }
 
 function evidenceLaws(store: () => Store): void {
-  it("returns decisions in order, each with its outcome", async () => {
+  it("decisions are returned in order, each with its outcome", async () => {
     const denied: DecisionRecord = decisionRecord("r2", {
       outcome: "deny",
       route: null,
@@ -445,7 +445,7 @@ function evidenceLaws(store: () => Store): void {
     expect(await store().evidence.read({ after: 0, limit: 1 })).toHaveLength(1);
   });
 
-  it("writes outcomes without a flush soon after", async () => {
+  it("outcomes are written soon after, without a flush", async () => {
     await recordDecision(store().evidence, decisionRecord("r1"));
     store().evidence.settle(outcomeRecord("r1"));
     await expect
@@ -493,11 +493,11 @@ function evidenceLaws(store: () => Store): void {
     { after: 0, limit: 1.5 },
     { after: -1, limit: 1 },
     { after: Number.NaN, limit: 1 },
-  ])("refuses to read %o", async (query) => {
+  ])("a query out of range is refused: %o", async (query) => {
     await expect(store().evidence.read(query)).rejects.toThrow(RangeError);
   });
 
-  it("refuses a repeated request id without harm to the rest of its batch", async () => {
+  it("a repeated request id is refused, and the rest of its batch is written", async () => {
     const results = await Promise.allSettled(
       ["r1", "r2", "r1", "r3"].map((id) => recordDecision(store().evidence, decisionRecord(id))),
     );
@@ -531,7 +531,7 @@ function evidenceLaws(store: () => Store): void {
     });
   });
 
-  it("accepts fractions of a millisecond", async () => {
+  it("fractions of a millisecond are accepted", async () => {
     await recordDecision(store().evidence, decisionRecord("r1", { at: 1_795_000_000_000.25 }));
     expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.decision.at).toBe(
       1_795_000_000_000.25,

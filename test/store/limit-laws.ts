@@ -98,7 +98,7 @@ export function limitLaws(store: () => Store): void {
     expect(await take(counter({ giveBack: largest, overdraft: 7 }))).toEqual([[0, 7]]);
   });
 
-  it("refuses a batch whole, and reports it as refused", async () => {
+  it("a batch is refused whole, and reported as refused", async () => {
     const bad = counter({ start: 0.5, overdraft: 1, subject: "workspace:beta" });
     const counters = [counter({ need: 5, want: 5 }), bad];
     await expect(store().limits.lease(lease({ counters }))).rejects.toMatchObject({

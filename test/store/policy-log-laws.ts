@@ -25,7 +25,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().content("a".repeat(64))).toBeNull();
   });
 
-  it("returns unchanged rows, in order, and its head", async () => {
+  it("rows are returned unchanged, in order, with the head", async () => {
     const first = rowsAfter(GENESIS, ['{"a":"ü ‮ \\u0000 🦊 \\\\ \\""}', '{"b":1}']);
     expect(await log().append(GENESIS, first)).toBe(true);
     const second = rowsAfter(await log().head(), ["{}"]);
@@ -36,7 +36,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await readVerifiedPolicyLog(log())).toHaveLength(3);
   });
 
-  it("adds nothing where another process was quicker, or where the expected row differs", async () => {
+  it("nothing is added where another process was quicker, or where the expected row differs", async () => {
     const rows = rowsAfter(GENESIS, [recordText("p")]);
     expect(await log().append(GENESIS, rows)).toBe(true);
     expect(await log().append(GENESIS, rows)).toBe(false);
@@ -50,7 +50,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await readVerifiedPolicyLog(log())).toEqual(rows);
   });
 
-  it("refuses a batch with rows out of sequence as a whole", async () => {
+  it("a batch with rows out of sequence is refused as a whole", async () => {
     const [one, two] = rowsAfter(GENESIS, [recordText("p"), recordText("q")]);
     if (one === undefined || two === undefined) throw new Error("two rows");
     const wrong: readonly (readonly PolicyLogRow[])[] = [
@@ -69,13 +69,13 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().head()).toEqual(GENESIS);
   });
 
-  it("refuses a record that is no JSON, which no reader could ever pass", async () => {
+  it("a record that is no JSON is refused, because no reader could pass it", async () => {
     const rows = rowsAfter(GENESIS, ["{}", '{"kind":']);
     await expect(log().append(GENESIS, rows)).rejects.toMatchObject({ done: "no", refused: true });
     expect(await log().head()).toEqual(GENESIS);
   });
 
-  it("adds and reads more rows than one page of either engine", async () => {
+  it("more rows than one page of either engine are added and read", async () => {
     const records = Array.from({ length: 4_321 }, (_, index) => recordText(`p${index}`));
     expect(await log().append(GENESIS, rowsAfter(GENESIS, records))).toBe(true);
     expect((await readVerifiedPolicyLog(log())).map(({ record }) => record)).toEqual(records);
@@ -85,7 +85,7 @@ export function policyLogLaws(store: () => Store): void {
     );
   });
 
-  it("refuses to read out of range", async () => {
+  it("a read out of range is refused", async () => {
     for (const [after, limit] of [
       [0, 0],
       [0, 10_001],
@@ -98,7 +98,7 @@ export function policyLogLaws(store: () => Store): void {
     }
   });
 
-  it("accepts 10,000 rows at once and no more", { timeout: 60_000 }, async () => {
+  it("10,000 rows at once are accepted, and no more", { timeout: 60_000 }, async () => {
     const rows = rowsAfter(
       GENESIS,
       Array.from({ length: 10_001 }, () => "{}"),
@@ -140,7 +140,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().content(first.digest)).toEqual(first);
   });
 
-  it("returns copies of contents: a changed copy changes nothing", async () => {
+  it("a changed copy of a content does not change the content", async () => {
     const content = contentOf("a".repeat(64));
     await log().keep(content);
     (await log().content(content.digest))?.module.fill(7);

@@ -40,7 +40,7 @@ export function sessionLaws(store: () => Store): void {
     expect(await store().sessions.find("unknown")).toBeNull();
   });
 
-  it("removes a session that ends, and no other", async () => {
+  it("a session that ends is removed, and no other", async () => {
     await store().sessions.create(sessionRecord("a"));
     await store().sessions.create(sessionRecord("b"));
     await store().sessions.endSession("a");

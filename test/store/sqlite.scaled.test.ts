@@ -159,7 +159,7 @@ describe("a file that cannot be used", () => {
     return (error as Error).message;
   };
 
-  it("of another program is left alone", async () => {
+  it("of another program is not changed", async () => {
     const path = join(temporaryFolder(), "other.db");
     const other = new DatabaseSync(path);
     other.exec("CREATE TABLE theirs (a)");
@@ -170,7 +170,7 @@ describe("a file that cannot be used", () => {
     again.close();
   });
 
-  it("of a newer version is left alone", async () => {
+  it("of a newer version is not changed", async () => {
     const path = databaseFile();
     await (await openSqliteStore({ path })).close();
     const newest = newestVersion(VERSIONS);

@@ -197,7 +197,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     );
   });
 
-  it("returns each cell once, the oldest hour first, for any number of cells", async () => {
+  it("each cell is returned once, the oldest hour first, for any number of cells", async () => {
     const decisions = Array.from({ length: 1_500 }, (_, index) =>
       recordDecision(
         store().evidence,

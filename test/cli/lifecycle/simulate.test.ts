@@ -31,7 +31,7 @@ it.each([
     "a report that would act on the terminal",
     { ...report(), base: { ...report().base, name: "\u001b[2J" } },
   ],
-])("refuses %s", async (_, body) => {
+])("the command line is refused with %s", async (_, body) => {
   const server = await fakeServer({ [GET]: { body: view() }, [SIMULATION]: { body } });
   const { code, stderr } = await server.run(["simulate", "eu-residency"]);
   expect(code).toBe(1);

@@ -44,7 +44,7 @@ describe("the file of the first key", () => {
     },
   );
 
-  it("at an unwritable path prevents the key too", async () => {
+  it("is not created at an unwritable path, and neither is the key", async () => {
     const { folder, store } = await emptyStore();
     writeFileSync(join(folder, "no-folder"), "");
     const made = bootstrapKey(store, "w", undefined, join(folder, "no-folder", "first-key"));

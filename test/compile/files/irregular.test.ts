@@ -266,7 +266,7 @@ describe("a mounted ConfigMap", () => {
     ).toMatchObject({ code: 0 });
   });
 
-  test("of policies alone is read too", async () => {
+  test("is read where it has only policies", async () => {
     const cwd = temporaryFolder();
     writeTo(cwd, { "routes.yaml": CLEAN, "policies/..1/gate.rego": gatePolicy("gate") });
     symlinkSync("..1", join(cwd, "policies/..data"));

@@ -414,7 +414,7 @@ describe("tools", () => {
     expect(dropped).toEqual([]);
   });
 
-  it("only the allowed ones are sent", () => {
+  it("only allowed tools are sent", () => {
     const tools = [tool("f"), tool("g")];
     const some = format({ tools, toolChoice: { mode: "allowed", names: ["g"], required: true } });
     expect(

@@ -345,7 +345,7 @@ describe("an answer", () => {
     });
   });
 
-  it("that is empty is a failure, too", () => {
+  it("is a failure where it is empty", () => {
     expect(collectAnswer(whole({ candidates: [{ content: {}, ...STOP }] }))).toMatchObject({
       blocks: [],
       finish: { reason: "stop" },

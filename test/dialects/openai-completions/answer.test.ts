@@ -373,7 +373,7 @@ describe("the client's answer", () => {
     expect([streamed.dropped, whole.dropped]).toEqual([expected, expected]);
   });
 
-  it("never lets a refusal look like a completion, nor a tool call like a text", () => {
+  it("never shows a refusal as a completion, nor a tool call as a text", () => {
     const events: readonly InferenceEvent[] = [
       { type: "start", model: null },
       { type: "open", index: 0, block: { kind: "refusal" } },

@@ -60,7 +60,7 @@ describe("reasoning of another protocol", () => {
   });
 
   it.each(["why, and – ünïcode.", "a.b:c", "x".repeat(100_000)])(
-    "comes back whole from clients that drop `content`: %.20s",
+    "is restored whole from clients that drop `content`: %.20s",
     (thought) => {
       const { content, ...kept } = answered(thought);
       expect(content).toEqual([{ type: "reasoning_text", text: thought }]);

@@ -53,7 +53,7 @@ describe("a limiter", () => {
     expect(await gate.enter(NEVER)).toBeNull();
   });
 
-  it("lets no request overtake: a free slot is granted to a waiting request first", async () => {
+  it("grants a free slot to the request that waits first", async () => {
     const gate = concurrencyLimiter(1, queue());
     const release = admitted(gate.tryEnter());
     const waiting = gate.enter(NEVER);
@@ -69,7 +69,7 @@ describe("a limiter", () => {
     expect([gate.inFlight, gate.waiting]).toEqual([0, 0]);
   });
 
-  it("lets go of an aborted waiter in the same turn: its room in the queue is free", async () => {
+  it("frees the room of an aborted waiter in the same turn", async () => {
     const gate = concurrencyLimiter(1, queue({ size: 2 }));
     const release = admitted(gate.tryEnter());
     const controller = new AbortController();
@@ -99,7 +99,7 @@ describe("a limiter", () => {
 });
 
 describe("a reload of a limiter's limits", () => {
-  it("lets in as many more as the limit rises", async () => {
+  it("admits as many more requests as the limit rises", async () => {
     const gate = concurrencyLimiter(1, queue());
     admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER), gate.enter(NEVER)];
@@ -108,7 +108,7 @@ describe("a reload of a limiter's limits", () => {
     await Promise.all(waiting.slice(0, 2));
   });
 
-  it("lets no request in before the calls under way are fewer than a lowered limit", async () => {
+  it("admits no request before the calls under way are fewer than a lowered limit", async () => {
     const gate = concurrencyLimiter(3, queue());
     const releases = [1, 2, 3].map(() => admitted(gate.tryEnter()));
     const waiting = gate.enter(NEVER);

@@ -123,7 +123,7 @@ describe("the limiter of a slot", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("never lets in more than either limit, nor keeps a slot of anybody, under any schedule", () =>
+  it("never admits more than either limit, and never loses a slot, under any schedule", () =>
     fc.assert(
       fc.asyncProperty(
         fc.scheduler(),

@@ -48,7 +48,7 @@ describe("signing in with a key", () => {
     expect(elsewhere.scopes).toEqual(["catalogue:read", "governance:read", "platform:manage"]);
   });
 
-  it("is on record as a request of the key, refused ones too", async () => {
+  it("is recorded as a request of the key, also where it is refused", async () => {
     const { server, origin } = await startConsole();
     const { id, text } = await addKey(server.store, "large", READING);
     await signIn(origin, text);

@@ -468,7 +468,7 @@ it.each([
   expect([status, json.error.code]).toEqual([400, "invalid_json"]);
 });
 
-it("names of members inside of a text are ignored", async () => {
+it("names of members inside a text are ignored", async () => {
   const twice = { maximum_lifetime: 60, routes: ['"owner":{"owner":', "owner"] };
   const { json } = await create({
     exchange: twice,

@@ -278,18 +278,21 @@ describe("where the store is away", () => {
     ["POST", "/v1/policies/a/rollbacks", { expected: { enforced_revision: "r1" } }],
     ["POST", "/v1/policies/a/withdrawals", { what: "approval", digest: digestOf("first") }],
     ["POST", "/v1/policies/a/releases", { digest: digestOf("first") }],
-  ] as const)("%s %s is a 503 that says nothing of it", async (method, path, body) => {
-    const { fixture, key } = await open();
-    await fixture.observe({ a: "first" });
-    fixture.log.isAway = true;
-    const answer =
-      method === "GET"
-        ? await fixture.get(key, path)
-        : await fixture.post(key, path, { body, ifMatch: '"x"' });
-    expect(answer).toMatchObject({ status: 503, json: { error: { code: "store_unavailable" } } });
-    expect(answer.headers.get("retry-after")).toBe("1");
-    expect(answer.text).not.toContain("secret");
-  });
+  ] as const)(
+    "%s %s is answered with a 503 without details of the store",
+    async (method, path, body) => {
+      const { fixture, key } = await open();
+      await fixture.observe({ a: "first" });
+      fixture.log.isAway = true;
+      const answer =
+        method === "GET"
+          ? await fixture.get(key, path)
+          : await fixture.post(key, path, { body, ifMatch: '"x"' });
+      expect(answer).toMatchObject({ status: 503, json: { error: { code: "store_unavailable" } } });
+      expect(answer.headers.get("retry-after")).toBe("1");
+      expect(answer.text).not.toContain("secret");
+    },
+  );
 
   it("a change that cannot be appended is a 503, and on record as failed", async () => {
     const { fixture, key } = await open();

@@ -103,7 +103,7 @@ describe("policies.managed_by", () => {
     }
   });
 
-  it("lets keys of these workspaces change policies", async () => {
+  it("permits keys of these workspaces to change policies", async () => {
     const other = await Fixture.open({ managedBy: ["office", "acme"] });
     await other.observe({ a: "first" });
     expect((await other.change(await other.key("office"), "a", "promotions")).status).toBe(200);

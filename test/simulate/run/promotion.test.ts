@@ -153,7 +153,7 @@ describe("the mode of a policy in a store", () => {
   it.each([
     ["enforced", ["hours"], []],
     ["candidate", [], ["hours"]],
-  ] as const)("stays, whatever initial_mode says since: %s no more", async (_, after, before) => {
+  ] as const)("stays when initial_mode changes later: %s no more", async (_, after, before) => {
     const base = await sideOf(alone, [night], before);
     const head = await sideOf(alone, [night], after);
     const { declared, promoted, ...report } = await simulate(base, head);

@@ -115,7 +115,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(versions.map((row) => Number(row.version))).toEqual([VERSIONS.baseline.version]);
     });
 
-    it("of a newer version is refused and left alone", async () => {
+    it("of a newer version is refused and not changed", async () => {
       const url = await server.database();
       await (await open(url)).close();
       const newest = newestVersion(VERSIONS);
@@ -127,7 +127,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       );
     });
 
-    it("of another program is refused and left alone", async () => {
+    it("of another program is refused and not changed", async () => {
       const url = await server.database();
       const sql = operator(url);
       await sql`CREATE SCHEMA signalbox`;

@@ -28,7 +28,7 @@ describe("candidates that are shared in another way", () => {
     ["markdown", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],
     ["html", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],
     ["json", ['"tier": 0,', '"balance": "weighted",', '"weight": 9']],
-  ] as const)("%s says how", (format, parts) => {
+  ] as const)("%s shows how the candidates are shared", (format, parts) => {
     const text = shown(format, shared(["sharing_changed"]));
     for (const part of parts) expect(text).toContain(part);
   });

@@ -159,7 +159,7 @@ describe("the text of the page", () => {
     expect(shown.indexOf(first)).toBeLessThanOrEqual(shown.indexOf(second));
   });
 
-  test("every group and every data path is there without script", () => {
+  test("every group and every data path is readable without script", () => {
     const { declared, promoted } = report();
     const ids = valuesOf(page, "id");
     for (const { id } of declared.groups) expect(ids).toContain(`declared-${id}`);
