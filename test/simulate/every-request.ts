@@ -243,16 +243,20 @@ async function plainDeciders(
   const afterPromotion: ActsFrom = (id) =>
     isPromoted(id) ? (ofHead.has(id) ? "head" : null) : after(id);
   const everything: ActsFrom = (id) => (ofBase.has(id) ? "base" : null);
-  const acting = (table: RoutingTable, acts: ActsFrom) => actingSet({ base, head }, table, acts);
+  const viewsOf = async (table: RoutingTable, acts: ActsFrom, promotedActs: ActsFrom) => {
+    const declared = await actingSet({ base, head }, table, acts);
+    const isSame = [...ofBase.union(ofHead)].every((id) => acts(id) === promotedActs(id));
+    return {
+      declared,
+      promoted: isSame ? declared : await actingSet({ base, head }, table, promotedActs),
+    };
+  };
   return {
-    base: sideDecider(base.table, {
-      declared: await acting(base.table, before),
-      promoted: await acting(base.table, promoted === null ? everything : before),
-    }),
-    head: sideDecider(head.table, {
-      declared: await acting(head.table, after),
-      promoted: await acting(head.table, afterPromotion),
-    }),
+    base: sideDecider(
+      base.table,
+      await viewsOf(base.table, before, promoted === null ? everything : before),
+    ),
+    head: sideDecider(head.table, await viewsOf(head.table, after, afterPromotion)),
   };
 }
 
