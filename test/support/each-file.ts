@@ -4,6 +4,7 @@ import threads from "node:worker_threads";
 import { afterAll } from "vitest";
 import { PooledStoreThread } from "./pooled-store-thread.ts";
 import { PooledTaskThread, TASKS } from "./pooled-task-thread.ts";
+import { takeToolchainThread, TOOLCHAIN } from "./pooled-toolchain-thread.ts";
 import { STORE_THREAD } from "./store-thread.ts";
 import { endFile } from "./file-end.ts";
 
@@ -15,6 +16,7 @@ class TestWorker extends threads.Worker {
     const url = String(file);
     if (url === SOURCE) return new PooledStoreThread(options) as unknown as TestWorker;
     if (TASKS.has(url)) return new PooledTaskThread(url, options) as unknown as TestWorker;
+    if (url === TOOLCHAIN) return takeToolchainThread(url, options);
     super(file, options);
   }
 }
