@@ -18,9 +18,9 @@ export type TypeNeeds = Readonly<Record<string, Capability | null>>;
  */
 export interface Kinds {
   /**
-   * Capability of a type of tools, empty where a definition has none; `null` for an unknown one.
+   * Capability of a type of tools, empty where the definition has none; `null` for an unknown one.
    */
-  readonly toolNeeds: (type: string) => Capability | null;
+  readonly toolNeeds: (type: string, definition: JsonObject) => Capability | null;
   /** Types of all other objects. */
   readonly types: TypeNeeds;
   /** The known types of tools, as an error names them. */
@@ -211,18 +211,18 @@ class KindsWalk {
       }
     } else if (isJsonObject(value)) {
       const { type = null } = value;
-      if (typeof type === "string") this.#type(type, isDefinition);
+      if (typeof type === "string") this.#type(type, value, isDefinition);
       else if (isDefinition && !RECORDS.includes(owner))
-        this.#type(type === null ? "" : "?", isDefinition);
+        this.#type(type === null ? "" : "?", value, isDefinition);
       for (const name in value) this.member(value, name, typeof type === "string" ? type : owner);
     }
   }
 
-  #type(type: string, isDefinition: boolean) {
+  #type(type: string, value: JsonObject, isDefinition: boolean) {
     const { toolNeeds, types, unknownType } = this.#kinds;
     const typeNeeds = ownValue(types, type);
     // A name of one protocol's tools may be that of another object, such as `custom`.
-    const needs = isDefinition || typeNeeds === undefined ? toolNeeds(type) : typeNeeds;
+    const needs = isDefinition || typeNeeds === undefined ? toolNeeds(type, value) : typeNeeds;
     if (needs !== null) this.#reading.need(needs, this.#print("type"));
     else if (isDefinition) this.#refuseKind(unknownTool(this.#kinds, type, this.#print("type")));
     else if (typeNeeds === undefined && this.#isKnown)

@@ -257,7 +257,7 @@ export const parseMessagesAnswer: Upstream["parseAnswer"] = (bytes, request, tar
 };
 
 /**
- * Usage of an answer so far. Several events report it; each later value replaces the earlier one.
+ * Usage of an answer so far. Several events report it; each later count replaces the earlier one.
  *
  * @param begins at the beginning of a stream: the output count there is ignored.
  */
@@ -267,11 +267,15 @@ export function mergedUsage(
   begins: boolean,
 ): JsonObject | null {
   if (!isJsonObject(later)) return earlier;
-  const reported = Object.entries(later).filter(
-    ([name, value]) =>
-      !(begins && name === "output_tokens") &&
-      (typeof value === "number" ? readCount(value) : value) !== null,
-  );
+  const counted = (name: string, value: JsonMember): JsonMember => {
+    if (begins && name === "output_tokens") return null;
+    const before = earlier?.[name];
+    if (isJsonObject(value)) return mergedUsage(isJsonObject(before) ? before : null, value, false);
+    return readCount(value) === null && !listOf(value).some(isUncounted) ? null : value;
+  };
+  const reported = Object.entries(later)
+    .map(([name, value]) => [name, counted(name, value)] as const)
+    .filter(([, value]) => value !== null);
   return { ...earlier, ...Object.fromEntries(reported) };
 }
 

@@ -38,7 +38,7 @@ import {
   limitHeaders,
   type ProtocolFamily,
 } from "../protocol-family.ts";
-import { hasUnknownMember, isEmptyValue, type RequestReading } from "../request-reading.ts";
+import { hasUnknownMember, type RequestReading } from "../request-reading.ts";
 import { formatLastSseEvent } from "../sse.ts";
 import { namedToolFeature } from "../translate-request.ts";
 
@@ -406,7 +406,8 @@ export function statefulMember(
 ): ServiceError | null {
   for (const name in sentences) {
     const value = memberIn(body, name);
-    if (value !== false && !isEmptyValue(value)) return storedState(name, sentences[name] ?? "");
+    const isAbsent = value == null || value === false || (Array.isArray(value) && !value.length);
+    if (!isAbsent) return storedState(name, sentences[name] ?? "");
   }
   return memberIn(body.prompt_cache_options, "comparison_response_id") == null
     ? null

@@ -96,7 +96,10 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
 };
 
 export const CHAT_KINDS: Kinds = {
-  toolNeeds: (type) => ownValue(TOOL_NEEDS, type) ?? null,
+  // Functions may omit their type.
+  toolNeeds: (type, definition) =>
+    ownValue(TOOL_NEEDS, type === "" && isJsonObject(definition.function) ? "function" : type) ??
+    null,
   types: {
     ...PART_NEEDS,
     json_object: "json_object",
@@ -298,7 +301,7 @@ function readChoice(
   return readForcedChoice(choice, all, tools, true, reading);
 }
 
-/** `null` for a tool that is no function; `CHAT_KINDS` judges its type, which functions may omit. */
+/** `null` for a tool that is no function; `CHAT_KINDS` judges its type. */
 function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
   const definition = memberIn(tool, "function");
   const isFunction = (memberIn(tool, "type") ?? "function") === "function";

@@ -44,6 +44,7 @@ import {
   fillItem,
   fillResource,
   isFullResource,
+  ITEM_EVENTS,
   printErrorEvent,
   printFailed,
   readSealedReasoning,
@@ -398,8 +399,9 @@ const DELTAS: ReadonlyMap<string, readonly [Piece["kind"], string]> = new Map([
   ["response.reasoning_text.delta", ["reasoning_text", "content_index"]],
   ["response.reasoning.delta", ["reasoning_text", "content_index"]],
   ["response.reasoning_summary_text.delta", ["summary_text", "summary_index"]],
-  ["response.function_call_arguments.delta", ["output_text", "content_index"]],
-  ["response.custom_tool_call_input.delta", ["output_text", "content_index"]],
+  // A call has a single one.
+  ["response.function_call_arguments.delta", ["output_text", "output_index"]],
+  ["response.custom_tool_call_input.delta", ["output_text", "output_index"]],
 ]);
 
 /**
@@ -418,7 +420,8 @@ class PartialOutput implements OutputSummary {
   add(type: string, event: JsonObject): void {
     const { output_index: index, item, delta } = event;
     if (typeof index !== "number") return;
-    if (isJsonObject(item)) return this.#put(index, item, type === "response.output_item.done");
+    if (ITEM_EVENTS.includes(type) && isJsonObject(item))
+      return this.#put(index, item, type === "response.output_item.done");
     const pieces = this.#items.get(index)?.pieces;
     const [kind, numbered] = DELTAS.get(type) ?? [];
     if (
@@ -460,6 +463,7 @@ function asIncomplete({ item, pieces }: PartialItem): JsonObject {
   const printed = (...kinds: readonly Piece["kind"][]): readonly JsonObject[] =>
     pieces
       .filter(({ kind }) => kinds.includes(kind))
+      .toSorted((left, right) => left.index - right.index)
       .map(({ kind, text }) => printPart({ kind, text, annotations: [], logprobs: [] }));
   const incomplete = { ...item, status: "incomplete" };
   const call = pieces[0]?.text ?? "";

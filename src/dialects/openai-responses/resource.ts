@@ -245,14 +245,16 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
   return filled;
 }
 
-/** Events that carry the probabilities of a text. */
+/** Events that carry the probabilities of a text, a part, or an item. */
 const TEXT_EVENTS = ["response.output_text.delta", "response.output_text.done"];
+const PART_EVENTS = ["response.content_part.added", "response.content_part.done"];
+export const ITEM_EVENTS = ["response.output_item.added", "response.output_item.done"];
 
 /** The event with the lists that the surface promises; the event itself where it has them all. */
 export function fillEvent(type: string, event: JsonObject): JsonObject {
-  return TEXT_EVENTS.includes(type)
-    ? withMember(event, "logprobs", listOrEmpty)
-    : withObject(withObject(event, "part", fillPart), "item", fillItem);
+  if (TEXT_EVENTS.includes(type)) return withMember(event, "logprobs", listOrEmpty);
+  if (PART_EVENTS.includes(type)) return withObject(event, "part", fillPart);
+  return ITEM_EVENTS.includes(type) ? withObject(event, "item", fillItem) : event;
 }
 
 /** Events about a part of an item's content. */

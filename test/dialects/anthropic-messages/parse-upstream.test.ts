@@ -416,3 +416,22 @@ it("usage is unknown until the provider has sent some", () => {
   expect(readUsage(none)).toBeNull();
   expect(readUsage(mergedUsage(none, { output_tokens: 1 }, false))).toMatchObject({ output: 1 });
 });
+
+it.each<[string, JsonObject, JsonObject]>([
+  ["an empty object", { cache_creation: { ephemeral_1h_input_tokens: 4 } }, { cache_creation: {} }],
+  [
+    "an object that lacks it",
+    { output_tokens_details: { thinking_tokens: 2 } },
+    { output_tokens_details: { other: 1 } },
+  ],
+  [
+    "an empty list",
+    { input_tokens: 9, iterations: [{ type: "compaction", input_tokens: 64 }] },
+    { iterations: [] },
+  ],
+  ["a text", { input_tokens: 9 }, { input_tokens: "x" }],
+  ["null", { output_tokens: 9, cache_read_input_tokens: 1 }, { cache_read_input_tokens: null }],
+])("a count of a stream is not taken back by %s", (_, first, later) => {
+  const begun = mergedUsage(null, first, false);
+  expect(readUsage(mergedUsage(begun, later, false))).toEqual(readUsage(first));
+});

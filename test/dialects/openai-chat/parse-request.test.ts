@@ -70,6 +70,7 @@ describe("the parser of a request", () => {
       "prompt_cache_options.comparison_response_id",
     ],
     [{ background: true }, "unsupported_stateful_feature", "background"],
+    [{ conversation: { id: null } }, "unsupported_stateful_feature", "conversation"],
     [
       content({ type: "file", file_id: "f-1" }),
       "unsupported_stateful_feature",
@@ -83,9 +84,25 @@ describe("the parser of a request", () => {
     [{ stream: true, stream_options: JSON.rawJSON("1e999") }, "invalid_type", "stream_options"],
     [content({ type: "hologram" }), "unknown_content_part", "messages[0].content[0].type"],
     [{ tools: [{ type: "teleport" }] }, "unknown_tool_type", "tools[0].type"],
+    [
+      { tools: [{ function: { name: "f" } }, { type: "teleport" }] },
+      "unknown_tool_type",
+      "tools[1].type",
+    ],
+    [
+      { tools: [{ function: { name: "f" } }, { type: "openrouter:advisor" }] },
+      "unsupported_routing_field",
+      "tools[1].type",
+    ],
+    [{ tools: [{}] }, "unknown_tool_type", "tools[0].type"],
     [{ stream_options: { include_usage: true } }, "invalid_stream_options", "stream_options"],
   ])("refuses %j", (more, code, param) => {
     expect(refusal(more)).toMatchObject({ status: 400, code, param });
+  });
+
+  it("a function without a type is one beside a member beyond canon", () => {
+    const tools = [{ function: { name: "f" } }];
+    expect(parse({ tools, tool_choice: "any" }).paths.get("tools")).toBe("tools[0]");
   });
 
   it("admits members that request no stored state", () => {

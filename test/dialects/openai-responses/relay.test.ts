@@ -405,6 +405,24 @@ describe("a relayed stream", () => {
     });
   });
 
+  it("orders the parts of an item that broke, and keeps an item that was done", () => {
+    const done = { ...message, id: "msg_v", status: "completed" };
+    const { observer } = observe(
+      wire(
+        created,
+        added(message),
+        { ...delta("b"), content_index: 1 },
+        { ...delta("a"), content_index: 0 },
+        added(done, 1),
+        { type: "response.output_item.done", output_index: 1, item: done },
+        { type: "vendor.item.noted", output_index: 1, item: done },
+      ),
+    );
+    expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([
+      { response: { output: [{ content: [{ text: "a" }, { text: "b" }] }, done] } },
+    ]);
+  });
+
   it("keeps the arguments of a call and the summary of reasoning that broke", () => {
     const piece = (index: number, type: string, text: string): JsonObject => ({
       type: `response.${type}.delta`,
@@ -421,7 +439,7 @@ describe("a relayed stream", () => {
         piece(0, "reasoning_summary_text", "y"),
         added(call, 1),
         piece(1, "function_call_arguments", '{"a"'),
-        piece(1, "function_call_arguments", ":1"),
+        { ...piece(1, "function_call_arguments", ":1"), content_index: 1 },
       ),
     );
     expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([
@@ -633,7 +651,9 @@ describe("texts of a stream", () => {
       expect.objectContaining({ response: expect.objectContaining({ output: [whole] }) }),
     ]);
     const again = relay.observe(contextOf(parse({ stream: true })));
-    for (const event of sent) expect(again.push(event)).toEqual([event]);
+    const foreign = { type: "vendor.noted", sequence_number: 6, output_index: 0, item, part };
+    const complete = [...sent.slice(0, -1), formatSseEvent(JSON.stringify(foreign), foreign.type)];
+    for (const event of complete) expect(again.push(event)).toEqual([event]);
   });
 
   it("get positions and numbers that the provider omits, by the order of the events", () => {
