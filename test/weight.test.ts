@@ -27,7 +27,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   policy: 29,
   server: 25,
   simulate: 114,
-  store: 41,
+  store: 40,
   telemetry: 10,
   validation: 1,
 };
