@@ -73,7 +73,7 @@ describe("the comment on the pull request", () => {
     expect(long.bodies[0]).toContain(`All of it is in [the reports](${address}).`);
   });
 
-  it("is written over in place if it is there, and the oldest of several is", async () => {
+  it("an existing comment is overwritten in place, the oldest one where there are several", async () => {
     const { code, bodies, github } = await kept({
       comments: [
         comment(1, "first"),
@@ -85,7 +85,7 @@ describe("the comment on the pull request", () => {
     expect(github.requests.at(-1)).toBe(`PATCH /repos/${REPOSITORY}/issues/comments/2`);
   });
 
-  it("is one for each configuration and environment", async () => {
+  it("each configuration and environment has a separate comment", async () => {
     const comments = [comment(1, `${MARKER}\nroutes.yaml`)];
     const more = { INPUT_CONFIG: "infra/routes.yaml", INPUT_ENVIRONMENT: "production" };
     const body = `${commentMarker(more.INPUT_CONFIG, more.INPUT_ENVIRONMENT)}\nproduction\n`;
@@ -113,19 +113,19 @@ describe("the comment on the pull request", () => {
     ["an unknown user", comment(1, `${MARKER}\nmine`, null)],
     ["the bot, quoting the marker", comment(1, `> ${MARKER}\nquoted`)],
     ["the bot, with another marker", comment(1, "<!-- signalbox-simulation-of-another -->")],
-  ])("is not mistaken for one of %s", async (_who, other) => {
+  ])("a comment of %s is left alone, and a new one is created", async (_who, other) => {
     const { code, bodies } = await kept({ comments: [{ ...other }] });
     expect([code, bodies]).toEqual([0, [other.body, NEW]]);
   });
 
-  it("is updated under the account of the token, and not the bot's", async () => {
+  it("a token of another account updates that account's comment, and not the bot's", async () => {
     const login = "release-team";
     const mine = comment(2, `${MARKER}\nold`, { login, type: "User" });
     const { bodies } = await kept({ login, comments: [comment(1, `${MARKER}\nbot`), mine] });
     expect(bodies).toEqual([`${MARKER}\nbot`, NEW]);
   });
 
-  it("is the named app's", async () => {
+  it("comment-author selects the comment of the named app", async () => {
     const mine = comment(2, `${MARKER}\nold`, { login: "acme-ci[bot]", type: "Bot" });
     const { bodies, github } = await kept(
       { comments: [comment(1, `${MARKER}\nbot`), mine] },
@@ -185,7 +185,7 @@ describe("the comment on the pull request", () => {
     expect(stdout).toMatch(/^::error .*may be out of date: GitHub answered 502/);
   });
 
-  it("reports an error over the comment of an earlier run when nothing ran", async () => {
+  it("replaces the comment of an earlier run by an error when nothing ran", async () => {
     const { bodies } = await kept(
       { comments: [comment(1, `${MARKER}\nno changes`)] },
       { body: null },

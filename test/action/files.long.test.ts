@@ -192,12 +192,15 @@ describe("the workflow", () => {
   });
 });
 
-it.skipIf(NO_GIT !== null)("everything that the action runs is beside it", () => {
-  expect(readdirSync(ACTION).toSorted()).toEqual([
-    "action.yml",
-    "comment.mjs",
-    "install.sh",
-    "reports.mjs",
-    "run.mjs",
-  ]);
-});
+it.skipIf(NO_GIT !== null)(
+  "the action's folder holds exactly the files that the action runs",
+  () => {
+    expect(readdirSync(ACTION).toSorted()).toEqual([
+      "action.yml",
+      "comment.mjs",
+      "install.sh",
+      "reports.mjs",
+      "run.mjs",
+    ]);
+  },
+);

@@ -302,25 +302,28 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
       true,
     ],
     ["has elsewhere", {}, { "conf/policies/assertions.yaml": "new" }, false],
-  ] as const)("says so where a branch %s assertions", async (_what, base, head, isSaid) => {
-    const { folder, commits } = branched({ "routes.yaml": routes(true) }, base);
-    for (const [name, text] of Object.entries(head)) {
-      if (text === null) git(folder, "rm", "--quiet", name);
-      else writeTo(folder, { [name]: text });
-    }
-    const tip = commit(folder, "assertions");
-    const root = fakeCheckout({ simulate: 0, markdown: FAILED });
-    const runner = makeRunner({ ...commits, head: tip }, { root });
-    const { stdout } = await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
-    const comment = reportOf(runner, "comment.md") ?? "";
-    expect(
-      comment.includes(
-        "> [!WARNING]\n> - This change is held against assertions that it changes itself",
-      ),
-    ).toBe(isSaid);
-    expect(stdout.includes("::warning ")).toBe(isSaid);
-    expect(outputsOf(runner)["exit-code"]).toBe("0");
-  });
+  ] as const)(
+    "the assertions that a branch %s are named with a warning only if they changed",
+    async (_what, base, head, isSaid) => {
+      const { folder, commits } = branched({ "routes.yaml": routes(true) }, base);
+      for (const [name, text] of Object.entries(head)) {
+        if (text === null) git(folder, "rm", "--quiet", name);
+        else writeTo(folder, { [name]: text });
+      }
+      const tip = commit(folder, "assertions");
+      const root = fakeCheckout({ simulate: 0, markdown: FAILED });
+      const runner = makeRunner({ ...commits, head: tip }, { root });
+      const { stdout } = await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
+      const comment = reportOf(runner, "comment.md") ?? "";
+      expect(
+        comment.includes(
+          "> [!WARNING]\n> - This change is held against assertions that it changes itself",
+        ),
+      ).toBe(isSaid);
+      expect(stdout.includes("::warning ")).toBe(isSaid);
+      expect(outputsOf(runner)["exit-code"]).toBe("0");
+    },
+  );
 
   it("obeys no workflow command that a message repeats, and passes annotations on", async () => {
     const { stdout } = await reported({
@@ -385,7 +388,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(reportOf(runner, "comment.md")).toContain("The event names no commits");
   });
 
-  it("needs the input base outside of a pull request, and uses it", async () => {
+  it("requires the input base outside of a pull request, and compares with it", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     for (const base of ["", "main"]) {
       const runner = makeRunner(commits, { root: fakeCheckout({ simulate: 0, markdown: FAILED }) });

@@ -39,7 +39,7 @@ const WORKSPACE = "acme";
 const DOUBTFUL = CLEAN.replace("      routes: [chat]", "      routes: []");
 
 describe("signalbox check", () => {
-  test("a clean file: exit 0 and the size of the table", async () => {
+  test("a file without findings exits with 0 and prints the size of the table", async () => {
     expect(await run(CLEAN)).toEqual({
       code: 0,
       stdout: expect.stringMatching(
@@ -89,7 +89,7 @@ describe("signalbox check", () => {
     expect((await run(CLEAN, "--strict")).stdout).not.toContain("POLICY_WAIVER");
   });
 
-  test("an error: exit 1, the line and a caret", async () => {
+  test("a file with an error exits with 1 and shows the line with a caret", async () => {
     const { code, stdout } = await run(BROKEN);
     expect(code).toBe(1);
     expect(stdout).toContain("error UNKNOWN_REGION: there is no region `us-est`");
@@ -98,14 +98,14 @@ describe("signalbox check", () => {
     expect(stdout).not.toContain("table");
   });
 
-  test("a warning: exit 0, but 1 under --strict", async () => {
+  test("a file with a warning exits with 0, and with 1 under --strict", async () => {
     expect((await run(DOUBTFUL)).code).toBe(0);
     const strict = await run(DOUBTFUL, "--strict");
     expect(strict.code).toBe(1);
     expect(strict.stdout).toContain("warning APPROVAL_EMPTY");
   });
 
-  test("policies are compiled with it, from the folder beside it", async () => {
+  test("policies in the folder beside the file are compiled too", async () => {
     writeFileSync(join(folder, "policies/eu-residency.rego"), "package x\n\np if {\n");
     const { code, stdout } = await run(CLEAN, "--cache", "kept");
     expect(code).toBe(1);
@@ -122,7 +122,7 @@ describe("signalbox check", () => {
     expect(stdout).toContain("did you mean `eu-residency`?");
   });
 
-  test("tests and libraries are no policies", async () => {
+  test("a test or a library is not counted as a policy", async () => {
     mkdirSync(join(folder, "rules/lib/lib"), { recursive: true });
     for (const name of ["own.rego", "own_test.rego", "lib/names.rego"])
       writeFileSync(join(folder, "rules/lib", name), "x");
@@ -160,7 +160,7 @@ describe("signalbox check", () => {
     );
   });
 
-  test("a file that is not there is an error, not a crash", async () => {
+  test("a missing file is an error, not a crash", async () => {
     const { code, stdout } = await run(CLEAN, "--config", "elsewhere.yaml");
     expect([code, stdout.split(":")[0]]).toEqual([1, "error SOURCE_UNREADABLE"]);
   });
@@ -170,7 +170,7 @@ describe("signalbox check", () => {
     [["--colour"], "--colour: there is no such flag"],
     [["routes.yaml"], "DIRECTORY: must be a folder; name a file with --config"],
     [["--config"], "--config: needs a value"],
-  ])("%j: exit 2", async (argv, message) => {
+  ])("%j exits with 2 and names the mistake", async (argv, message) => {
     const { code, stdout, stderr } = await run(CLEAN, ...argv);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
@@ -182,7 +182,7 @@ describe("signalbox check", () => {
     const write = (text: string | Uint8Array) =>
       writeFileSync(join(folder, "policies/assertions.yaml"), text);
 
-    test("are no finding where they are sound", async () => {
+    test("are no finding where they are valid", async () => {
       write(row(WORKSPACE));
       expect((await run(CLEAN)).code).toBe(0);
     });
@@ -199,7 +199,7 @@ describe("signalbox check", () => {
       expect(stdout).toMatch(/\n3 \| {3}- \{ kind: always_routable/);
     });
 
-    test("name constraints that policies have", async () => {
+    test("that name an unknown policy are an error", async () => {
       const denied = "if: { outcome: deny }, then: { denied_by: { policy: nobody } }";
       write(`version: 1\nassertions: [{ kind: implies, id: a, title: T, ${denied} }]\n`);
       expect((await run(CLEAN)).stdout).toContain("there is no policy `nobody`");

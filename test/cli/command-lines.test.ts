@@ -55,7 +55,7 @@ function flagsWithValue(help: string): readonly string[] {
   );
 }
 
-it("the table has every command", () => {
+it("the table of command lines covers more than 30 commands, subcommands included", () => {
   expect(LINES.map(({ line }) => line.join(" "))).toEqual(
     expect.arrayContaining([
       "serve",
@@ -70,7 +70,7 @@ it("the table has every command", () => {
 
 describe("help", () => {
   it.each(LINES.map(({ line, help }) => [line.join(" "), help] as const))(
-    "%s: -h and help print it",
+    "the usage of %s is printed by -h, by help and beside an unknown flag",
     async (line, help) => {
       expect(help).toMatch(/^Usage: signalbox /);
       const path = line.split(" ");
@@ -163,7 +163,7 @@ describe("a value that a flag does not have", () => {
     ["init", ["--providers", "opnai", "--yes"], "did you mean `openai`?"],
   ];
 
-  it.each(rows)("%s %j", async (line, more, message) => {
+  it.each(rows)("%s %j exits with 2 and names the mistake", async (line, more, message) => {
     const argv = line === "completion" ? [line, ...more] : argvOf(line, ...more);
     const { code, stdout, stderr } = await run(...argv);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(message)]);

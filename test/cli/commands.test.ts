@@ -28,7 +28,7 @@ describe("help", () => {
   });
 });
 
-describe("a slip of the finger", () => {
+describe("a misspelt command line", () => {
   it("a misspelt command is answered with the nearest one", async () => {
     const { code, stderr } = await runCommand(runCommands, ["sere"]);
     expect([code, stderr.split("\n")[0]]).toEqual([

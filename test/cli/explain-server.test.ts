@@ -172,7 +172,7 @@ describe("signalbox explain, against a server", () => {
       '{"error":{"code":"x","message":"a\\u001b[2Jb"}}',
       "400 x: a\uFFFD[2Jb",
     ],
-  ])("reports %s as no answer", async (_, status, body, message) => {
+  ])("reports %s as an error, and prints no answer", async (_, status, body, message) => {
     const server = createServer((_incoming, response) => {
       response.writeHead(status, status === 302 ? { location: "http://127.0.0.1:1/" } : {});
       response.end(body);

@@ -85,7 +85,7 @@ describe("signalbox explain, against files", () => {
     });
   });
 
-  it("decides by the files, or with every candidate promoted", async () => {
+  it("applies candidates in shadow only with --promoted", async () => {
     const requested = point({ workspace: "acme-prod", model: "chat-large-eu", needs: ["tools"] });
     expect(await explained(requested)).toMatchObject({
       outcome: "route",
@@ -235,7 +235,7 @@ describe("signalbox explain, against files", () => {
     expect(stderr).toContain("signalbox explain: the files have errors");
   });
 
-  it("colours for a terminal only, and the same text", async () => {
+  it("output is coloured on a terminal only, and its text is the same", async () => {
     const argv = point({ workspace: "demo", model: "chat-large" });
     const [plain, coloured] = [await explain(argv), await explain(argv, { terminal: true })];
     expect(coloured.stdout).toContain("\u001b[32m");

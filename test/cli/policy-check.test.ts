@@ -7,7 +7,7 @@ const UNUSED_LIBRARY = "package signalbox.lib.names\n\nlisted if input.operation
 const BROKEN = gatePolicy("broken", 'pass["tier_approved"] if input.workspace.teir == "standard"');
 
 describe("signalbox policy check", () => {
-  test("correct policies: exit 0 and how many there are", async () => {
+  test("correct policies exit with 0, and their number is printed", async () => {
     const tests = testsOf("a", "test_a if policy.pass.tier_approved with input as {}");
     const { run } = workplace({
       "policies/a.rego": gatePolicy("a"),
@@ -21,7 +21,7 @@ describe("signalbox policy check", () => {
     });
   });
 
-  test("an error: exit 1, the line and a caret, and the same location in every format", async () => {
+  test("an error exits with 1, and has the same location in every format", async () => {
     const { run } = workplace({ "own/broken.rego": BROKEN });
     const { code, stdout } = await run(["check", "--dir", "own"]);
     expect(code).toBe(1);
@@ -43,7 +43,7 @@ describe("signalbox policy check", () => {
     expect([json.code, github.code, sarif.code]).toEqual([1, 1, 1]);
   });
 
-  test("a warning: exit 0, but 1 under --strict", async () => {
+  test("a warning exits with 0, and with 1 under --strict", async () => {
     const { run } = workplace({
       "policies/a.rego": gatePolicy("a"),
       "policies/lib/names.rego": UNUSED_LIBRARY,
@@ -64,7 +64,7 @@ describe("signalbox policy check", () => {
   test.for([
     [["--format", "xml"], "--format: must be one of terminal, json, github, sarif"],
     [["policies"], "takes no arguments, only flags; name the folder with --dir"],
-  ] as const)("%j: exit 2", async ([argv, message]) => {
+  ] as const)("%j exits with 2 and names the mistake", async ([argv, message]) => {
     const { code, stdout, stderr } = await workplace().run(["check", ...argv]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
@@ -97,7 +97,7 @@ describe("signalbox policy fmt", () => {
     expect(await run(["fmt"])).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
-  test("--check names the files, changes nothing and exits 1", async () => {
+  test("--check lists the unformatted files, changes nothing and exits with 1", async () => {
     const { path, run } = workplace({
       "policies/tidy.rego": gatePolicy("tidy"),
       "policies/untidy.rego": UNTIDY,
@@ -131,7 +131,7 @@ describe("signalbox policy fmt", () => {
     expect(readFileSync(join(path, "policies/untidy.rego"), "utf8")).toBe(crlf(TIDY));
   });
 
-  test("a symbolic link stays one", async () => {
+  test("a symbolic link is kept, and its target is formatted", async () => {
     const { path, run } = workplace({
       "policies/..data/real.rego": UNTIDY,
       "policies/tidy.rego": gatePolicy("tidy"),

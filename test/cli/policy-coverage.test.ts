@@ -170,7 +170,7 @@ describe("coverage by constraint", () => {
     expect((await run(["test", "--threshold", "10"])).code).toBe(0);
   });
 
-  test("a run that a demand fails is a failure for CI servers too", async () => {
+  test("constraints without a test fail under --strict in the JUnit and GitHub formats too", async () => {
     const { run } = workplace(HALF_TESTED);
     const junit = await run(["test", "--strict", "--format", "junit"]);
     expect(junit.code).toBe(1);
@@ -300,7 +300,7 @@ describe("figures", () => {
     [[3], "3"],
     [[3, 4], "3-4"],
     [[1, 3, 4, 5, 9], "1, 3-5, 9"],
-  ] as const)("lines %j", ([lines, text]) => {
+  ] as const)("the lines %j are printed as %j", ([lines, text]) => {
     expect(ranges(lines)).toBe(text);
   });
 

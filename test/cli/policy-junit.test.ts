@@ -153,7 +153,7 @@ describe("JUnit XML", () => {
   });
 });
 
-test("the terminal's colours are its own: only where requested, and never a policy's", () => {
+test("colours are printed only where requested, and escape sequences of a policy never", () => {
   const run = runOf(
     outcome({
       outcome: "fail",

@@ -129,7 +129,7 @@ describe("signalbox policy new", () => {
     [["eu", "--title", "x".repeat(201)], "1 to 200"],
     [["eu", "--dir", ""], "--dir: is empty"],
     [["eu", "--colour"], "--colour: there is no such flag"],
-  ] as const)("%j: exit 2, and nothing is written", async ([argv, message]) => {
+  ] as const)("%j exits with 2, and nothing is written", async ([argv, message]) => {
     const { path, run } = workplace();
     const { code, stdout, stderr } = await run(["new", ...argv]);
     expect([code, stdout]).toEqual([2, ""]);
@@ -138,7 +138,7 @@ describe("signalbox policy new", () => {
     expect(existsSync(join(path, "policies"))).toBe(false);
   });
 
-  test("any title of one line survives METADATA, and no id upsets the rules", async () => {
+  test("policies with any title of one line and any id compile with that title", async () => {
     const title = fc
       .string({ unit: "grapheme", minLength: 1, maxLength: 60 })
       .map((text) => text.trim())
@@ -203,7 +203,7 @@ describe("signalbox policy new", () => {
 
 describe("signalbox policy", () => {
   test.for([[[]], [["build"]], [["constructor"]]] as const)(
-    "%j: exit 2 with the commands",
+    "%j exits with 2 and lists the commands",
     async ([argv]) => {
       const { code, stderr } = await workplace().run(argv);
       expect(code).toBe(2);
@@ -217,13 +217,13 @@ describe("signalbox policy", () => {
     [["check", "--help"], "--strict"],
     [["test", "-h"], "--threshold PERCENT"],
     [["fmt", "--help"], "--check"],
-  ] as const)("%j explains", async ([argv, part]) => {
+  ] as const)("%j prints the help", async ([argv, part]) => {
     const { code, stdout, stderr } = await workplace().run(argv);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain(part);
   });
 
-  test("a toolchain that does not run is reported with its own message", async () => {
+  test("a toolchain that cannot run is reported with the toolchain's own message", async () => {
     const damaged = new ToolchainError(
       "ARTEFACT_MISSING",
       "rego.wasm.br cannot be read; reinstall",

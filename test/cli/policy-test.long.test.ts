@@ -51,7 +51,7 @@ async function runTests(work: Workplace, ...argv: readonly string[]): Promise<Ra
 }
 
 describe("signalbox policy test", () => {
-  test("all pass: exit 0, a line for each policy and one for all", async () => {
+  test("a run in which all tests pass exits with 0 and prints a line for each policy", async () => {
     expect(
       await runTests(workplace({ ...SOUND, "policies/untested.rego": gatePolicy("untested") })),
     ).toEqual({
@@ -117,7 +117,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
     );
   });
 
-  test("json holds every test with its location", async () => {
+  test("the JSON format has every test with its location", async () => {
     const { code, stdout } = await runTests(workplace({ ...SOUND, ...BAD }), "--format", "json");
     expect(code).toBe(1);
     const document = JSON.parse(stdout);
@@ -140,7 +140,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
     });
   });
 
-  test("github annotates the tests that fail", async () => {
+  test("the GitHub format annotates the tests that fail", async () => {
     const { stdout } = await runTests(workplace({ ...SOUND, ...BAD }), "--format", "github");
     expect(stdout.split("\n").map((line) => line.slice(0, line.indexOf("::", 2)))).toEqual([
       "::error file=policies/troubled_test.rego,line=5,col=1,title=POLICY_TEST_FAILED",
@@ -174,7 +174,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
     [["--threshold", "101"], "--threshold: must be a number from 0 to 100"],
     [["--threshold", "most"], "--threshold: must be a number from 0 to 100"],
     [["sound"], "name tests with --run"],
-  ] as const)("%j: exit 2", async ([argv, message]) => {
+  ] as const)("%j exits with 2 and names the mistake", async ([argv, message]) => {
     const { code, stdout, stderr } = await workplace(SOUND).run(["test", ...argv]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);

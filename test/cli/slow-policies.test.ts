@@ -51,7 +51,7 @@ describe("signalbox check", () => {
     ],
     [5, /an evaluation takes more than the limit of 1000000 units of work/],
   ] as const)(
-    "reports a policy with %i nested loops as its cost demands",
+    "reports a policy with %i nested loops only where its evaluation is expensive",
     async ([depth, message]) => {
       const { code, stdout } = await findingsOf(depth);
       expect(code).toBe(0);

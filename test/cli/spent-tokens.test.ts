@@ -72,7 +72,7 @@ describe("a request's count against a token's ceiling", () => {
     expect(spentTokens("chat.completions", ended(members), sizes)).toBe(tokens);
   });
 
-  it("has no output of embeddings, and nothing for token counting", () => {
+  it("omits output for embeddings, and is 0 for token counting", () => {
     expect(spentTokens("embeddings", ended({ inputTokens: 5 }), sizes)).toBe(5);
     expect(spentTokens("embeddings", ended({}), sizes)).toBe(100);
     expect(
@@ -85,7 +85,7 @@ describe("a request's count against a token's ceiling", () => {
     expect(spentTokens("messages.count_tokens", ended({}), sizes)).toBe(0);
   });
 
-  it("has tokens and requests that may reach a provider, and no others", () => {
+  it("is added only for requests with a token that may have reached a provider", () => {
     const spent: (string | number)[] = [];
     const evidence = meteredEvidence(
       evidenceOf(() => Promise.resolve()),

@@ -21,8 +21,8 @@ function start(argv: readonly string[]) {
   return child;
 }
 
-describe("a command with a reader that does not read", () => {
-  it("serves on when it serves", async () => {
+describe("a command whose output is closed", () => {
+  it("continues to serve, and exits with 0 on SIGTERM", async () => {
     const child = start(["mock", "--port", "0"]);
     const [said]: readonly unknown[] = await once(child.stdout, "data");
     const url = /http:\/\/\S+/.exec(String(said))?.[0] ?? "";
@@ -35,7 +35,7 @@ describe("a command with a reader that does not read", () => {
     expect(code).toBe(0);
   });
 
-  it("ends quietly when it only prints", async () => {
+  it("ends without a message where it only prints", async () => {
     const child = start(["check", "--help"]);
     child.stdout.destroy();
     let stderr = "";

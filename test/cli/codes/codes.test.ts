@@ -94,10 +94,13 @@ describe("explanations of codes", () => {
     expect(JSON.parse(committed("src/cli/codes/examples.json", text))).toEqual(written);
   });
 
-  test.each(Object.entries(ASSERTION_SAMPLES))("the sample of %s raises it", (code, text) => {
-    const { diagnostics } = parse(text, BASE_OF_SAMPLES, SIDE);
-    expect(diagnostics.map((diagnostic) => diagnostic.code)).toContain(code);
-  });
+  test.each(Object.entries(ASSERTION_SAMPLES))(
+    "the sample of %s raises that code",
+    (code, text) => {
+      const { diagnostics } = parse(text, BASE_OF_SAMPLES, SIDE);
+      expect(diagnostics.map((diagnostic) => diagnostic.code)).toContain(code);
+    },
+  );
 
   test.each([
     ["configuration", ROUTE_CODES],
@@ -173,12 +176,15 @@ async function explain(...argv: readonly string[]) {
 }
 
 describe("signalbox check --explain", () => {
-  test.each(explainedCodes())("%s", async (code) => {
-    const { code: exit, stdout } = await explain(code);
-    expect(exit).toBe(0);
-    for (const part of [code, "What it means", "For example", "What to do"])
-      expect(stdout).toContain(part);
-  });
+  test.each(explainedCodes())(
+    "%s is explained with its meaning, an example and a fix",
+    async (code) => {
+      const { code: exit, stdout } = await explain(code);
+      expect(exit).toBe(0);
+      for (const part of [code, "What it means", "For example", "What to do"])
+        expect(stdout).toContain(part);
+    },
+  );
 
   test("accepts a code in any case", async () => {
     expect((await explain("unknown_region")).stdout).toContain(
@@ -186,13 +192,13 @@ describe("signalbox check --explain", () => {
     );
   });
 
-  test("all meanings of a code that is met in several locations", async () => {
+  test("a code of several files is explained with all of its meanings", async () => {
     const { stdout } = await explain("UNKNOWN_KEY");
     expect(stdout).toContain("UNKNOWN_KEY in routes.yaml (error)");
     expect(stdout).toContain("UNKNOWN_KEY in assertions.yaml (error)");
   });
 
-  test("an unknown code: the nearest one, and exit 2", async () => {
+  test("an unknown code exits with 2, and the nearest one is named", async () => {
     const { code, stderr } = await explain("UNKNOWN_REGON");
     expect(code).toBe(2);
     expect(stderr).toContain("did you mean `UNKNOWN_REGION`?");

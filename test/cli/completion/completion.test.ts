@@ -40,7 +40,7 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
     expect(await script("zsh")).toMatch(/^#compdef signalbox\n/);
   });
 
-  test.skipIf(missingPrograms("zsh") !== null)("zsh reads it (needs zsh)", async () => {
+  test.skipIf(missingPrograms("zsh") !== null)("zsh parses the script (needs zsh)", async () => {
     const { status, stderr } = spawnSync("zsh", ["-n"], {
       input: await script("zsh"),
       encoding: "utf8",
@@ -48,7 +48,7 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });
 
-  test("another shell: exit 2; the help lists the command", async () => {
+  test("an unknown shell exits with 2, and the help lists the command", async () => {
     const { code, stderr } = await runCommand(completion, ["tcsh"], {
       cwd: ".",
       environment: {},

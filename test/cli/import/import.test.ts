@@ -39,7 +39,7 @@ function source(text: string, name = "config.yaml"): void {
 }
 
 describe("signalbox import", () => {
-  test("a weight that is a reference has no share, and no report of one", async () => {
+  test("a weight that is a reference is not reported as carried over", async () => {
     const row = (weight: string): string =>
       `  - model_name: chat\n    litellm_params: { model: openai/gpt-5, api_key: os.environ/K${weight.length}, weight: ${weight} }\n`;
     source(`model_list:\n${row("3")}${row("os.environ/W")}`);
@@ -48,7 +48,7 @@ describe("signalbox import", () => {
     expect(report.split("`weights` of the route")).toHaveLength(2);
   });
 
-  test("a value of the environment that no code can read is not reported as carried over", async () => {
+  test("an environment reference for a number is not reported as carried over", async () => {
     source(ONE.replace("gpt-5 }", "gpt-5, max_parallel_requests: os.environ/MOST }"));
     await run("litellm", "config.yaml", "--out", "new");
     const report = readFileSync(join(folder, "new/IMPORT.md"), "utf8");
@@ -357,7 +357,7 @@ describe("a setting that cannot be imported is an error with its line, and nothi
     [["litellm", "a", "--provider", "x"], "--provider: write SLUG=PRESET"],
     [["litellm", "a", "--provider", "x=opnai"], "did you mean `openai`?"],
     [["litellm", "a", "--outt", "x"], "did you mean --out?"],
-  ])("%j is a mistake of the command line", async (argv, expected) => {
+  ])("%j exits with 2 and names the mistake", async (argv, expected) => {
     const { code, stderr } = await run(...argv);
     expect([code, stderr.split("\n")[0]]).toEqual([2, expect.stringContaining(expected)]);
   });

@@ -60,7 +60,7 @@ describe("signalbox init", () => {
   });
 
   test(
-    "with every preset: the files pass check and policy test --strict, and serve starts",
+    "the files with every preset pass check and policy test --strict, and serve starts",
     { timeout: 120_000 },
     async () => {
       const made = await run(init, [
@@ -228,7 +228,7 @@ describe("signalbox init", () => {
     [["--providers", "openai", "--workspace", "Two Parts"], "--workspace: must be"],
     [["--providers", "openai", "--regions", "E U"], "--regions: must be"],
     [["a", "b"], "DIRECTORY: give one folder at most (given: `a`, `b`)"],
-  ])("%j: exit 2", async (argv, message) => {
+  ])("%j exits with 2 and names the mistake", async (argv, message) => {
     const { code, stderr } = await run(init, [...argv, "--yes"]);
     expect(code).toBe(2);
     expect(stderr).toContain(message);

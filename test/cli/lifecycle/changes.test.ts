@@ -225,7 +225,7 @@ describe("signalbox policy approve --report", () => {
       );
     });
 
-    it("sends another one as a claim where none is required", async () => {
+    it("sends a report that differs as a claim, with a note, where no report is required", async () => {
       const { code, stderr, sent } = await approveWith(seen, view(), {
         body: report({ complete: false }),
       });
@@ -315,7 +315,7 @@ describe("signalbox policy approve --report", () => {
     expect(stderr).toContain("has other content of the policy, and r3 is to be approved");
   });
 
-  it("names the flag where there is no file", async () => {
+  it("exits with 2 and names --report where the file cannot be read", async () => {
     const server = await changing(view(), "approvals", view());
     const { code, stderr } = await server.run([
       "approve",
@@ -398,7 +398,7 @@ describe("signalbox policy rollback", () => {
     );
   });
 
-  it("prints the server's sentences where there is no earlier revision", async () => {
+  it("prints the server's message and fix where there is no earlier revision", async () => {
     const error = {
       code: "nothing_to_roll_back_to",
       message: "No earlier one.",
@@ -447,7 +447,7 @@ describe("signalbox policy withdraw and release", () => {
     });
   });
 
-  it("does not guess between a candidate and an approval", async () => {
+  it("refuses --candidate together with --digest before any request", async () => {
     const server = await changing(view(), "withdrawals", none);
     const { code, stderr } = await server.run([
       "withdraw",

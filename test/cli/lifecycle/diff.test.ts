@@ -251,7 +251,7 @@ describe("sources", () => {
     expect(now).toBeLessThan(3_000);
   });
 
-  it("compare package by package, each once, in the order of their names", () => {
+  it("are compared package by package, in the order of their names", () => {
     const side = (name: string, modules: Readonly<Record<string, string>>) => ({
       name,
       modules: Object.entries(modules).map(([key, source]) => ({ package: key, source })),

@@ -269,7 +269,7 @@ describe("a command line that cannot be used", () => {
       "--expect-candidate: must be a revision",
     ],
     [["frobnicate"], {}, 2, "give one of new, check, test, fmt, verify, list"],
-  ])("%j", async (argv, environment, exit, reported) => {
+  ])("%j is refused with its reason", async (argv, environment, exit, reported) => {
     const { code, stderr } = await (await fakeServer({})).run(argv, { environment });
     expect(code).toBe(exit);
     expect(stderr).toContain(reported);

@@ -14,7 +14,7 @@ const consoleOf = (...argv: readonly string[]): string | undefined =>
   parseServeOptions(argv, io).console;
 
 describe("--console", () => {
-  it("is the admin listener where only this machine reaches it, and off where others do", () => {
+  it("defaults to the admin listener where only this machine reaches it, and to off elsewhere", () => {
     expect(consoleOf()).toBe("admin");
     expect(consoleOf("--admin-host", "::1")).toBe("admin");
     expect(consoleOf("--admin-host", "0.0.0.0")).toBe("off");

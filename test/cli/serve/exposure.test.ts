@@ -44,7 +44,7 @@ describe("an address that other machines reach", () => {
     },
   );
 
-  it("accepts one reason, and none that contradicts TLS", () => {
+  it("--insecure-http is refused together with --behind-proxy or TLS", () => {
     expect(() => exposureOf("--insecure-http", "--behind-proxy")).toThrow(
       "leave one of the two out",
     );

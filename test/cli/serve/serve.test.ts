@@ -184,12 +184,15 @@ describe("signalbox serve", () => {
     ["an unknown command", ["sreve"], 2, "no command"],
     ["an unknown flag", ["serve", "--prot", "1"], 2, "--prot"],
     ["no file of that name", ["serve", "--config", "nowhere.yaml"], 1, "there is no nowhere.yaml"],
-  ])("%s: a clear message and an exit code", async (_, argv, code, message) => {
-    const running = run(folderOfTest(), argv);
-    expect(await running.ended).toBe(code);
-    expect(running.printed.all).toContain(message);
-    expect(running.printed.all).not.toMatch(/\n\s+at /);
-  });
+  ])(
+    "%s exits with its code and a clear message, without a stack",
+    async (_, argv, code, message) => {
+      const running = run(folderOfTest(), argv);
+      expect(await running.ended).toBe(code);
+      expect(running.printed.all).toContain(message);
+      expect(running.printed.all).not.toMatch(/\n\s+at /);
+    },
+  );
 
   it("does not start with a missing secret unless the row allows it, and names the variable", async () => {
     const folder = folderOfTest((routes) => routes.replaceAll(", on_missing_secret: simulate", ""));
@@ -268,7 +271,7 @@ describe("signalbox serve", () => {
     expect(process.listeners("SIGHUP")).toEqual([]);
   });
 
-  it("sees a symbolic link pointed elsewhere, as a mounted ConfigMap does it, and follows `policies.dir`", async () => {
+  it("reloads when a symbolic link points elsewhere, as in a mounted ConfigMap, and follows `policies.dir`", async () => {
     const folder = configuration();
     const good = readFileSync(join(folder, "routes.yaml"), "utf8");
     for (const [name, text] of [
