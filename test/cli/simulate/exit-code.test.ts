@@ -165,7 +165,7 @@ describe("exit codes of simulate", () => {
     ["a weaker obligation", { kind: "obligation" }, false, ["weaker_obligation"]],
     ["a stricter rule", { direction: "stricter" }, false, []],
   ])(
-    "%s without a request of today counts as one with a request",
+    "%s that no request of today meets triggers the gates of its kind",
     ([, changes, promoting, holding]) => {
       const report = reportOf({ future_rows: latentReport(changes) });
       const failing = FAIL_ON_VALUES.filter(

@@ -24,7 +24,7 @@ test("equal reports have equal bytes for every order of their members, without f
   expect(formatJson(shuffled(FULL) as SimulationReport)).toBe(text);
 });
 
-test("two spaces, one line feed at the end, the format first", () => {
+test("the JSON report begins with its format, is indented by two spaces and ends with a line feed", () => {
   expect(
     text.startsWith(
       '{\n  "format": "signalbox.simulation.v4",\n  "base": {\n    "name": "origin/main",\n',

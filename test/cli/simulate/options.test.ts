@@ -127,7 +127,7 @@ describe("options of simulate", () => {
     [["--now", "2026-11-21"], { now: Date.UTC(2026, 10, 21) }],
     [["--now", "2028-02-29"], { now: Date.UTC(2028, 1, 29) }],
     [["--now", "2026-11-21T01:00:00+01:00"], { now: Date.UTC(2026, 10, 21) }],
-  ])("%j", ([argv, expected]) => {
+  ])("%j is read", ([argv, expected]) => {
     expect(read(...argv)).toMatchObject(expected);
   });
 
@@ -238,7 +238,7 @@ describe("options of simulate", () => {
       [`--now=${value}`],
       "--now: must be an RFC 3339 date or time, such as 2026-11-21",
     ]),
-  ])("%j", ([argv, expected]) => {
+  ])("%j is refused with its reason", ([argv, expected]) => {
     expect(problemOf(...argv)).toBe(expected);
   });
 

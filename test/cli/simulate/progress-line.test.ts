@@ -33,7 +33,7 @@ test("progress is one line that is overwritten, and cleared at the end", () => {
   ]);
 });
 
-test("five times a second at most", () => {
+test("progress is written at most five times a second", () => {
   const { shown, written, wait } = line(true);
   for (let done = 0; done < 1000; done += 1) {
     shown.show({ done, of: 1000 });

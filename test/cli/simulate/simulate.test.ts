@@ -149,7 +149,7 @@ describe("signalbox simulate over folders", () => {
     );
   });
 
-  test("warnings are the report's, not stderr's", async () => {
+  test("warnings are printed in the report, and not on stderr", async () => {
     const cwd = folders({
       ...GATE,
       "policies/lib/names.rego": "package signalbox.lib.names\n\nlisted if input.operation\n",
@@ -161,7 +161,7 @@ describe("signalbox simulate over folders", () => {
     ]);
   });
 
-  test("a side with errors: exit 1, with the findings and the side", async () => {
+  test("a side with errors exits with 1, with its findings and the name of the side", async () => {
     const cwd = folders({ "routes.yaml": BROKEN });
     const { code, stdout, stderr, call } = await run(cwd, [...BOTH, "--detailed-exitcode"]);
     expect({ code, stdout, call }).toEqual({ code: 1, stdout: "", call: null });
@@ -182,7 +182,7 @@ describe("signalbox simulate over folders", () => {
     expect(both.stderr).toContain("\u001b[31merror");
   });
 
-  test("a policy with an error is a side with errors", async () => {
+  test("an error in a policy is an error of its side", async () => {
     const cwd = folders({ "policies/gate.rego": gatePolicy("gate", "pass[") });
     const { code, stderr } = await run(cwd, BOTH);
     expect(code).toBe(1);
@@ -190,7 +190,7 @@ describe("signalbox simulate over folders", () => {
     expect(stderr).toContain("head (./after) has errors");
   });
 
-  test("a folder without routes.yaml, and a folder that is not there", async () => {
+  test("a folder without routes.yaml and a missing folder are errors with the fix", async () => {
     const cwd = folders();
     mkdirSync(join(cwd, "empty"));
     const empty = await run(cwd, ["--base", "./empty", "--head", "./after"]);
@@ -209,7 +209,7 @@ describe("signalbox simulate over folders", () => {
     }
   });
 
-  test("--config is looked up in both", async () => {
+  test("--config names the file in both folders", async () => {
     const cwd = temporaryFolder();
     for (const side of ["before", "after"]) {
       writeTo(join(cwd, side, "infra"), { "other.yaml": CLEAN, ...GATE });
@@ -344,7 +344,7 @@ describe("signalbox simulate over folders", () => {
     );
   });
 
-  test("--evidence must be there before the work begins", async () => {
+  test("an --evidence file that cannot be read is an error before anything is compiled", async () => {
     const cwd = folders({ "routes.yaml": BROKEN });
     const { code, stderr } = await run(cwd, [...BOTH, "--evidence", "absent.jsonl"]);
     expect(code).toBe(1);
@@ -397,7 +397,7 @@ describe("signalbox simulate over folders", () => {
   });
 
   test.skipIf(process.getuid?.() === 0)(
-    "a file without leave to write (not for root)",
+    "a report file without write permission is an error before the simulation (not for root)",
     async () => {
       const cwd = folders();
       writeTo(cwd, { "report.json": "x" });
@@ -414,7 +414,7 @@ describe("signalbox simulate over folders", () => {
     expect(existsSync(join(cwd, "report.json"))).toBe(false);
   });
 
-  test("a bad flag is a usage error, exit 2; 1 with --detailed-exitcode, where 2 means differences", async () => {
+  test("a wrong flag exits with 2, and with 1 under --detailed-exitcode, where 2 means differences", async () => {
     const detailed = await run("/nowhere", ["--workers", "none", "--detailed-exitcode"]);
     expect(detailed.code).toBe(1);
     const { code, stdout, stderr } = await run("/nowhere", ["--workers", "none"]);
@@ -530,7 +530,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect(call?.base.table.revision).toBe(call?.head.table.revision);
   });
 
-  test("a --config above the current folder", async () => {
+  test("a --config above the current folder is read on both sides", async () => {
     const folder = repository({
       "routes.yaml": CLEAN,
       "policies/gate.rego": gatePolicy("gate"),
@@ -579,7 +579,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect(ran.call?.head).toMatchObject({ name: ".", commit: null });
   });
 
-  test("a ref against a folder elsewhere, and two folders in no repository at all", async () => {
+  test("a ref is compared with a folder elsewhere, and two folders need no repository", async () => {
     const folder = repository({ "routes.yaml": CLEAN });
     const elsewhere = temporaryFolder();
     writeTo(elsewhere, { "routes.yaml": COMMENTED });
@@ -590,7 +590,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect((await run(elsewhere, ["--base", ".", "--head", "."])).code).toBe(0);
   });
 
-  test("a commit without routes.yaml, with errors, with a link, or with a path outside", async () => {
+  test("a commit without routes.yaml, with errors or with a link, and a path outside are refused", async () => {
     const folder = repository({ "notes.md": "x" });
     git(folder, "tag", "before");
     writeTo(folder, { "routes.yaml": BROKEN });
@@ -639,7 +639,7 @@ function assertionsNamed(id: string): string {
   return `version: 1\nassertions:\n  - { id: ${id}, title: T, kind: no_new_access }\n`;
 }
 
-test("the command line has it, and its help names every flag and code", async () => {
+test("the command line lists simulate, and its help names every flag and exit code", async () => {
   const listed = await runCommand(runCommands, ["--help"]);
   expect(listed.stdout).toMatch(/^ {2}simulate +show what a change/m);
   for (const argv of [["--help"], ["-h"], ["--base", "x", "--help"]]) {

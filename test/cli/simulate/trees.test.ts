@@ -526,7 +526,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     expect(state()).toEqual(before);
   });
 
-  test("a folder that is in no repository", async () => {
+  test("a folder outside of any repository is refused with the fix", async () => {
     await expect(
       open(temporaryFolder(), { ...GIT_ENVIRONMENT, GIT_CEILING_DIRECTORIES: "/" }),
     ).rejects.toThrow(
@@ -534,7 +534,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     );
   });
 
-  test("a repository of another user", async () => {
+  test("a repository of another user is refused", async () => {
     const folder = repository(ROUTES);
     await expect(
       open(folder, { ...GIT_ENVIRONMENT, GIT_TEST_ASSUME_DIFFERENT_OWNER: "1" }),
@@ -542,7 +542,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
   });
 });
 
-test("without git: the message names the program to install, or folders instead", async () => {
+test("without git the message suggests to install it or to give two folders", async () => {
   const empty = temporaryFolder();
   await expect(open(empty, { PATH: empty })).rejects.toThrow(
     "--base: git cannot be run; install it, or give two folders, such as --base ./before",

@@ -259,7 +259,7 @@ describe("the first screen", () => {
     );
   });
 
-  test("lists failing and passing gates beside the exit code", () => {
+  test("names the failing gates beside the exit code", () => {
     const verdict = {
       promoting: false,
       exitCode: 3,
@@ -274,7 +274,7 @@ describe("the first screen", () => {
   });
 });
 
-describe("formats that machines read", () => {
+describe("machine-readable formats", () => {
   test("SARIF has one result for each cause, on the changed line", () => {
     const log: unknown = JSON.parse(FORMATS.sarif(withCauses(cause()), CONTEXT));
     expect(log).toMatchObject({

@@ -127,7 +127,7 @@ describe("the conditions of a change", () => {
     expect(conditionsText(groups, REPORT)).toBe(text);
   });
 
-  it("name a need of the example, where other requests of the group have another one", () => {
+  it("name a need of the example as `such as` where the group does not require it", () => {
     const either = group({ conditions: [], example: { ...PLAIN, needs: ["reasoning"] } });
     expect(conditionsText([either], REPORT)).toBe("; such as with needs reasoning");
   });

@@ -60,7 +60,7 @@ describe.each(["terminal", "markdown", "html", "junit"] as const)(
       expect(text).not.toMatch(/FAIL|gates? fail/);
     });
 
-    test("does not let a waiver go, which a whole run does", () => {
+    test("does not report a waiver as removable, which a complete run does", () => {
       const one = report({ assertions: assertions([NEEDLESS]) });
       expect(shown(format, one)).toMatch(/[Tt]he waiver can go/);
       expect(shown(format, one)).not.toContain("aived until");
@@ -78,7 +78,7 @@ describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
     expect(text).toContain("ot judged: not every class of requests was decided");
   });
 
-  test("a measure without a gate does not pass", () => {
+  test("a measure without a gate is listed without PASS", () => {
     const text = shown(format, report({ assertions: assertions([], { coverage: UNGATED }) }));
     expect(text).toContain("Coverage by all requests of head");
     expect(text).toContain("not gated");

@@ -49,7 +49,7 @@ describe("a latent change", () => {
     expect(FORMATS[format](REPORT, CONTEXT).replaceAll("`", "")).toContain(SENTENCE);
   });
 
-  test("is in the JSON report unchanged", () => {
+  test("is unchanged in the JSON report", () => {
     expect(JSON.parse(FORMATS.json(REPORT))).toMatchObject({ future_rows: REPORT.future_rows });
   });
 

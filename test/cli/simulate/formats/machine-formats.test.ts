@@ -67,7 +67,7 @@ describe("GitHub's annotations", () => {
     return text.replaceAll(/%(25|0D|0A|3A|2C)/g, (_, digits: string) => characters[digits] ?? "");
   }
 
-  test("levels, locations and texts", () => {
+  test("have levels, locations and texts", () => {
     const commands = readCommands(FORMATS.github(withCauses(everything()), CONTEXT));
     expect(commands.map(({ level, properties }) => `${level} ${properties.title}`)).toEqual([
       "error incomplete",
@@ -108,7 +108,7 @@ describe("GitHub's annotations", () => {
     expect(commands.filter(({ level }) => level === "error").at(-1)?.message).toMatch(/^291 more/);
   });
 
-  test("ten are ten, without a line about more", () => {
+  test("are exactly ten for ten groups, without a line about more", () => {
     const groups = Array.from({ length: 10 }, (_, index) =>
       group({ id: `${index}`, kinds: ["newly_denied"] }),
     );
@@ -309,7 +309,7 @@ describe("SARIF", () => {
     for (const text of texts) expect(text).not.toMatch(/(?<!\\)\[[^\]]*\]\(/);
   });
 
-  test("only results that are not suppressed lack suppressions, and an empty report has none", () => {
+  test("an empty report has no results, and results without a waiver have no suppressions", () => {
     expect(readLog(FORMATS.sarif(report(), CONTEXT)).results).toEqual([]);
     for (const { suppressions } of readLog(FORMATS.sarif(withCauses(usFallback()), CONTEXT))
       .results)

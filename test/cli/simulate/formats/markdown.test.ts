@@ -173,7 +173,7 @@ describe("the comment", () => {
     `);
   });
 
-  test("groups that are the same in both views are there once", () => {
+  test("groups that are equal in both views are printed once", () => {
     const both = comparison("more_permissive", [WIDENED], { new_data_paths: [path()] });
     const text = shown(report({ declared: both, promoted: both, promoted_policies: ["a"] }));
     expect(text.split("<details>")).toHaveLength(3);
@@ -181,8 +181,8 @@ describe("the comment", () => {
   });
 });
 
-describe("its length", () => {
-  test("cuts a huge report between elements, and names the omitted sections", () => {
+describe("the length of the comment", () => {
+  test("a huge report is cut between elements, and the omitted sections are named", () => {
     const text = shown(huge());
     expect(text.length).toBeLessThanOrEqual(60_000);
     const { markup } = readMarkdown(text);

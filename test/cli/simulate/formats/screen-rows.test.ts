@@ -103,7 +103,7 @@ describe("the first screen", () => {
     expect(text).not.toMatch(/no request[^.]* is decided differently/);
   });
 
-  it("leaves rows without room to the details, whole", async () => {
+  it("rows that do not fit are printed in the details, unchanged", async () => {
     const model = modelOf(await simulated(US_FALLBACK, ...SEVERAL));
     const { first, further } = firstScreen(screenOf(model, {}), false);
     const text = (lines: typeof first): string =>

@@ -34,7 +34,7 @@ describe("candidates that are shared in another way", () => {
   });
 
   test.each(["terminal", "markdown", "github", "sarif", "html"] as const)(
-    "%s is silent in other groups",
+    "%s does not show shares in other groups",
     (format) => {
       expect(shown(format, shared(["edits_changed"]))).not.toMatch(/weighted|tier 1/);
     },
@@ -68,7 +68,7 @@ describe("candidates that are shared in another way", () => {
       { ...EU, weight: 3 },
       "order, weight 1 → order, weight 3",
     ],
-  ])("%s", (_what, was, is, note) => {
+  ])("are noted in the candidate's line: %s", (_what, was, is, note) => {
     const lines = compareResults(
       group({ kinds: ["sharing_changed"], base: routed(was), head: routed(is) }),
     );

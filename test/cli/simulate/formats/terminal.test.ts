@@ -31,8 +31,8 @@ function shown(one: SimulationReport, changes: Partial<FormatContext> = {}): str
   return FORMATS.terminal(one, { ...PLAIN, ...changes });
 }
 
-describe("the whole", () => {
-  test("a fallback in the US on a route of the EU", () => {
+describe("the whole report", () => {
+  test("of a US fallback on an EU route matches its snapshot", () => {
     expect(shown(usFallback())).toMatchInlineSnapshot(`
       "REVIEW  more permissive, 12 of 3,184 classes change (40,200 request shapes)
       main 1a2b3c4 → us-fallback 9f8e7d6   complete
@@ -65,7 +65,7 @@ describe("the whole", () => {
     `);
   });
 
-  test("everything at once", () => {
+  test("of every kind of fact matches its snapshot", () => {
     expect(shown(everything())).toMatchInlineSnapshot(`
       "FAIL    more permissive among the classes that were decided, 12 of 3,184 classes change (40,200
         request shapes)
@@ -172,7 +172,7 @@ describe("the whole", () => {
     `);
   });
 
-  test("no change", () => {
+  test("of no change matches its snapshot", () => {
     const text = shown(report());
     expect(text).toContain("\nas declared  equivalent, no class changes\n");
     expect(text).toContain("\nNo changes. Head allows exactly what base allows.\n");
@@ -227,7 +227,7 @@ describe("as if promoted", () => {
     expect(text).toContain("\nAs if 2 candidates were promoted (a, b): the same changes.\n");
   });
 
-  test("a group that grows is shown again", () => {
+  test("a group that has more classes once promoted is printed again", () => {
     const promoted = comparison("more_permissive", [group({ classes: 13 })], {
       new_data_paths: [path()],
     });
@@ -318,7 +318,7 @@ describe("plans", () => {
 });
 
 describe("lists", () => {
-  test("long ones are cut, with exact numbers", () => {
+  test("long lists are cut, with the exact number of omitted items", () => {
     const text = shown(huge(), { width: 200 });
     expect(text).toContain("… 4,950 more groups; --format json and html have them all");
     expect(text).toContain("… 4,970 more paths; --format json and html have them all");

@@ -40,7 +40,7 @@ describe("amounts", () => {
     ["9950000000000", "1.0 × 10^13"],
     ["1926400000000000000", "1.9 × 10^18"],
     [String(10n ** 400n), "1.0 × 10^400"],
-  ])("%s shapes are %s", (digits, text) => {
+  ])("%s shapes are written as %s", (digits, text) => {
     expect(shapesText(digits)).toBe(text);
   });
 
@@ -59,7 +59,7 @@ describe("amounts", () => {
     expect(percentageText(7, 7)).toBe("100.0 %");
   });
 
-  test("a list is cut only where that saves more than one", () => {
+  test("a list is cut only where that omits more than one item", () => {
     expect(listText(["a", "b", "c"], 2)).toBe("a, b, c");
     expect(listText(["a", "b", "c", "d"], 2)).toBe("a, b and 2 more");
   });
@@ -86,7 +86,7 @@ describe("kinds of changes", () => {
     expect(evidenceCautions({ ...evidence, not_reproduced: 1, unreadable: 0 })).toHaveLength(1);
   });
 
-  test("policies that differ, new and gone ones first, then by id", () => {
+  test("policies that differ are listed, new and removed ones first, then by id", () => {
     const before = side("a", {
       policies: [
         { id: "changing", digest: "1", slot: "enforced", content: "rules", from: "base" },

@@ -176,22 +176,25 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     ["dark", 1280, 900, DARK.paper],
     ["light", 390, 844, LIGHT.paper],
     ["dark", 390, 844, DARK.paper],
-  ] as const)("can be looked at: %s, %i wide", async (colorScheme, width, height, paper) => {
-    const page = await open(report());
-    await page.setViewportSize({ width, height });
-    await page.emulateMedia({ colorScheme });
-    const path = join(folder, `${colorScheme}-${width}.png`);
-    await page.screenshot({ path, fullPage: true });
-    expect(statSync(path).size).toBeGreaterThan(40_000);
-    const corner = await page.screenshot({ clip: { x: 1, y: 1, width: 1, height: 1 } });
-    expect(pixelOf(corner)).toBe(paper);
-    expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(width);
-    for (const part of ["h1", ".verdict >> nth=0", "#filter-q", ".block >> nth=0", "footer"]) {
-      const box = await page.locator(part).boundingBox();
-      expect(box?.width, part).toBeGreaterThan(60);
-      expect((box?.x ?? 0) + (box?.width ?? 0), part).toBeLessThanOrEqual(width);
-    }
-  });
+  ] as const)(
+    "has its colours and fits the window: %s, %i wide",
+    async (colorScheme, width, height, paper) => {
+      const page = await open(report());
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      const path = join(folder, `${colorScheme}-${width}.png`);
+      await page.screenshot({ path, fullPage: true });
+      expect(statSync(path).size).toBeGreaterThan(40_000);
+      const corner = await page.screenshot({ clip: { x: 1, y: 1, width: 1, height: 1 } });
+      expect(pixelOf(corner)).toBe(paper);
+      expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(width);
+      for (const part of ["h1", ".verdict >> nth=0", "#filter-q", ".block >> nth=0", "footer"]) {
+        const box = await page.locator(part).boundingBox();
+        expect(box?.width, part).toBeGreaterThan(60);
+        expect((box?.x ?? 0) + (box?.width ?? 0), part).toBeLessThanOrEqual(width);
+      }
+    },
+  );
 
   test("prints every example and no control", async () => {
     const page = await open(report());

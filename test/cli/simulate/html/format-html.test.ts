@@ -140,12 +140,12 @@ describe("the text of the page", () => {
     "endpoints.claude-sonnet-global has no price. Give it one",
     "df534b4e0c5d4e6f7a8b9c0d1e2f3a4b5c6d7e8f",
     `Report, which an approver signs: sha256:${"ab".repeat(32)}`,
-  ])("%s", (sentence) => {
+  ])("contains: %s", (sentence) => {
     expect(shown).toContain(sentence);
   });
 
   test.each([
-    ["new data paths", "Lost data paths", "New data paths 2", "Lost data paths 1"],
+    ["new data paths before lost ones", "Lost data paths", "New data paths 2", "Lost data paths 1"],
     ["lost data paths before changes", "Changes 4", "Lost data paths 1", "Changes 4"],
     ["failures before passes", "PASS", "Regulated workspaces stay", "Interactive chat is always"],
     [
@@ -154,7 +154,7 @@ describe("the text of the page", () => {
       "web-search/search_approved new in head",
       "chat-large → gpt-5-us in base already",
     ],
-  ])("%s first", (_what, _between, first, second) => {
+  ])("has %s", (_what, _between, first, second) => {
     expect(shown.indexOf(first)).toBeGreaterThan(-1);
     expect(shown.indexOf(first)).toBeLessThanOrEqual(shown.indexOf(second));
   });
