@@ -309,8 +309,8 @@ function refusal(
   reason: ReasonCode,
 ): Decision {
   const trace = new Trace();
-  const refused = { policy: "approvals", revision, constraint, reason, subject: null, failing: [] };
-  trace.check(refused, true);
+  const denial = { policy: "approvals", revision, constraint, reason, subject: null, failing: [] };
+  trace.check(denial, true);
   return deepFreeze({
     outcome: "deny",
     tableRevision: revision,
@@ -318,7 +318,7 @@ function refusal(
     trace: trace.entries,
     obligations: [],
     ifPromoted: null,
-    denial: trace.deny(refused),
+    denial: trace.deny(denial),
   });
 }
 
@@ -478,8 +478,8 @@ function revisionText({ revision, digest }: PolicyIdentity) {
 }
 
 /** A verdict as a line of the decision's trace. */
-function traceOf(given: PolicyVerdict, applied: Applied): ConstraintTrace {
-  const { policy, constraint, verdict, reason, failing } = given;
+function traceOf(policyVerdict: PolicyVerdict, applied: Applied): ConstraintTrace {
+  const { policy, constraint, verdict, reason, failing } = policyVerdict;
   return {
     policy: policy.id,
     revision: revisionText(policy),
@@ -488,7 +488,7 @@ function traceOf(given: PolicyVerdict, applied: Applied): ConstraintTrace {
     verdict,
     reason,
     failing,
-    effect: effectOf(given, applied),
+    effect: effectOf(policyVerdict, applied),
   };
 }
 

@@ -63,7 +63,7 @@ export function createDecider(
       const cached = decisions.get(key);
       if (cached !== undefined) return cached;
       const decision = decide(table, policies, identity, question, window.time);
-      if (isWorthKeeping(decision)) {
+      if (isCacheable(decision)) {
         const limit = question.preferences === null ? MAXIMUM_CLASSES : MAXIMUM_PREFERRED_CLASSES;
         if (decisions.size >= limit) decisions.clear();
         decisions.set(key, decision);
@@ -74,7 +74,7 @@ export function createDecider(
 }
 
 /** Unknown names are the caller's text, of any length: keys decision of them would fill the memory. */
-function isWorthKeeping(decision: Decision) {
+function isCacheable(decision: Decision) {
   return (
     decision.route !== "" &&
     !(decision.outcome === "deny" && decision.denial.reason === "unknown_preference")

@@ -43,13 +43,13 @@ export function applyPreferences(
   if (unknown !== null) return deny(unknown, "unknown_preference");
   let remaining = candidates;
   for (const [member, keeps] of preferenceFilters(table, preferences ?? {})) {
-    const kept = remaining.filter(keeps);
-    if (kept.length === remaining.length) continue;
+    const matching = remaining.filter(keeps);
+    if (matching.length === remaining.length) continue;
     const failing = endpointIds(remaining.filter((candidate) => !keeps(candidate)));
-    const effect = kept.length === 0 ? "denied" : "narrowed";
+    const effect = matching.length === 0 ? "denied" : "narrowed";
     record(member, { verdict: "fail", reason: null, failing, effect });
-    if (kept.length === 0) return deny(member, "preferences_exclude_all");
-    remaining = kept;
+    if (matching.length === 0) return deny(member, "preferences_exclude_all");
+    remaining = matching;
   }
   // Plans have no measurements. The trace shows that dispatch applies these members.
   for (const member of MEASURED) {
@@ -114,17 +114,18 @@ function unknownName(
   preferences: ProviderPreferences,
 ): keyof ProviderPreferences | null {
   const isApproved = (name: string) => approve.providers.includes(name);
-  const isOnRoute = (name: string) => candidates.some(({ endpoint }) => endpoint.provider === name);
+  const servesRoute = (name: string) =>
+    candidates.some(({ endpoint }) => endpoint.provider === name);
   for (const member of ["order", "only"] as const) {
     if (preferences[member]?.every(isApproved) === false) return member;
   }
-  if (preferences.ignore?.every((name) => isApproved(name) || isOnRoute(name)) === false)
+  if (preferences.ignore?.every((name) => isApproved(name) || servesRoute(name)) === false)
     return "ignore";
   const isRegion = (region: string) =>
     approve.regions.includes(region) ||
     candidates.some(({ endpoint }) => endpoint.region === region);
-  const isKnown = (name: string) => regionsNamed(table, name)?.some(isRegion) === true;
-  return preferences.region?.some((name) => !isKnown(name)) === true ? "region" : null;
+  const isRegionName = (name: string) => regionsNamed(table, name)?.some(isRegion) === true;
+  return preferences.region?.some((name) => !isRegionName(name)) === true ? "region" : null;
 }
 
 /**
@@ -197,11 +198,11 @@ function ranksIn(
   candidates: readonly Candidate[],
 ): readonly (readonly Candidate[])[] {
   if (order === undefined) return [candidates];
-  const listed = order.filter((provider, index) => order.indexOf(provider) === index);
-  const named = listed.map((provider) =>
+  const distinct = order.filter((provider, index) => order.indexOf(provider) === index);
+  const preferred = distinct.map((provider) =>
     candidates.filter(({ endpoint }) => endpoint.provider === provider),
   );
-  return [...named, candidates.filter(({ endpoint }) => !order.includes(endpoint.provider))];
+  return [...preferred, candidates.filter(({ endpoint }) => !order.includes(endpoint.provider))];
 }
 
 function byModel(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {

@@ -53,10 +53,10 @@ export function instantOf({ day, hour }: PolicyTime): number {
  */
 export function windowIn(zones: readonly string[], when: number | PolicyTime): PolicyTime {
   if (typeof when === "number") return timeWindow(when, zones);
-  const { day, hour, local: given = {} } = when;
+  const { day, hour, local: localTimes = {} } = when;
   const { local } = timeWindow(instantOf(when), zones);
   if (local === undefined) return { day, hour };
-  const inZones = Object.entries(given).filter(([zone]) => Object.hasOwn(local, zone));
+  const inZones = Object.entries(localTimes).filter(([zone]) => Object.hasOwn(local, zone));
   return { day, hour, local: { ...local, ...Object.fromEntries(inZones) } };
 }
 
