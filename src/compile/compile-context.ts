@@ -177,7 +177,7 @@ export interface CompileContext {
   /** Ids of the policies beside the file; `null` where not read. */
   readonly policies: readonly string[] | null;
   /** Ids of endpoints whose price is that of the price list. */
-  readonly listed: ReadonlySet<string>;
+  readonly listPriced: ReadonlySet<string>;
   readonly dialect: (name: string) => DialectFacts | undefined;
   readonly report: Report;
 }

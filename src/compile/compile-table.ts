@@ -140,7 +140,7 @@ export function readTree(
   for (const part of partTrees) if (part !== null) mergePart(tree, part, source.path, findings);
   if (overlayTree !== null) mergeOverlay(tree, overlayTree, findings);
   const presets = expandPresets(tree, findings);
-  return { tree, expanded: { presets, listed: expandPrices(tree, presets, list), list } };
+  return { tree, expanded: { presets, listPriced: expandPrices(tree, presets, list), list } };
 }
 
 export interface TableOptions extends FurtherSources {
@@ -173,7 +173,9 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
     expanded: NOTHING_EXPANDED,
   };
   const table =
-    tree === null ? null : compileTree(tree, options, findings, options.keySets, expanded.listed);
+    tree === null
+      ? null
+      : compileTree(tree, options, findings, options.keySets, expanded.listPriced);
   return { table, expanded, diagnostics: findings.list() };
 }
 
@@ -182,7 +184,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
  * what has no valid shape.
  *
  * @param findings gets everything that is wrong. @param keySets those of the issuers of workloads;
- * without them a table has none of their keys. @param listed endpoints with a price of the list.
+ * without them a table has none of their keys. @param listPriced endpoints with a price of the list.
  * @returns `null` where there is an error.
  */
 export function compileTree(
@@ -190,7 +192,7 @@ export function compileTree(
   options: Omit<TableOptions, keyof FurtherSources>,
   findings: Findings,
   keySets: FurtherSources["keySets"] = new Map(),
-  listed: ExpandedPresets["listed"] = new Set(),
+  listPriced: ExpandedPresets["listPriced"] = new Set(),
 ): RoutingTable | null {
   const dialects: Readonly<Record<string, DialectFacts>> = options.dialects ?? DIALECTS;
   const declared = declaredNames(tree);
@@ -202,7 +204,7 @@ export function compileTree(
     normalised,
     declared,
     policies: options.policies ?? null,
-    listed,
+    listPriced,
     dialect: (name) => (Object.hasOwn(dialects, name) ? dialects[name] : undefined),
     report: findings.on(tree),
   };

@@ -47,8 +47,11 @@ export function directoryTree(root: string): FileTree {
         const folder = await realpath(resolve(root, within));
         // A folder that is written below the root has to be there; one that is written elsewhere
         // was chosen by the caller.
-        const isElsewhere = isOutside(resolve(root), resolve(root, within));
-        if (isOutside(folder, target) || (!isElsewhere && isOutside(await realpath(root), folder)))
+        const isFolderOutside = isOutside(resolve(root), resolve(root, within));
+        if (
+          isOutside(folder, target) ||
+          (!isFolderOutside && isOutside(await realpath(root), folder))
+        )
           return { unread: "outside" };
       } catch (error) {
         const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;

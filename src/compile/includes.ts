@@ -60,12 +60,16 @@ export function mergePart(
     }
   };
   const merge = (into: MapNode, name: string, member: Member, path: Path) => {
-    if (!isAllowedHere(path, member, findings)) return;
+    if (!isMergeable(path, member, findings)) return;
     const present = into.members.get(name);
     const { node } = member;
     const isSection = path.length === 1;
-    const isDeep = isSection || DEEPER.has(path.join("."));
-    if (isDeep && node.kind === "map" && (present === undefined || present.node.kind === "map")) {
+    const mergesMembers = isSection || DEEPER.has(path.join("."));
+    if (
+      mergesMembers &&
+      node.kind === "map" &&
+      (present === undefined || present.node.kind === "map")
+    ) {
       // A mapping of its own: a merge changes no tree but the one that is merged into.
       const target = present?.node.kind === "map" ? present.node : emptyMap(node.at);
       if (present === undefined) into.members.set(name, { keyAt: member.keyAt, node: target });
@@ -128,7 +132,7 @@ function sectionsOf(
 }
 
 /** `policies.dir` is read before anything is merged. */
-function isAllowedHere(path: Path, member: Member, findings: Findings): boolean {
+function isMergeable(path: Path, member: Member, findings: Findings): boolean {
   if (path.join(".") !== "policies.dir") return true;
   findings.add(
     "SECTION_MISPLACED",
@@ -162,7 +166,7 @@ function overlayMember(
   path: Path,
   findings: Findings,
 ) {
-  if (!isAllowedHere(path, member, findings)) return;
+  if (!isMergeable(path, member, findings)) return;
   const present = into.members.get(name);
   const { node } = member;
   if (isNull(node)) {
@@ -204,10 +208,10 @@ function overlayEndpoints(list: ListNode, { node }: Member, findings: Findings) 
       for (const [key, inner] of member.node.members)
         overlayMember(item, key, inner, ["endpoints", id, key], findings);
     } else {
-      const named: ConfigNode = { kind: "scalar", at: member.keyAt, value: id };
+      const idNode: ConfigNode = { kind: "scalar", at: member.keyAt, value: id };
       const members = new Map([
         ...member.node.members,
-        ["id", { keyAt: member.keyAt, node: named }] as const,
+        ["id", { keyAt: member.keyAt, node: idNode }] as const,
       ]);
       list.items.push({ ...member.node, members });
     }

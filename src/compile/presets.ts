@@ -99,7 +99,7 @@ export function formatPreset({
 }
 
 /** Keys that a preset may give; after a faulty preset their absence is not reported again. */
-const GIVEN = ["dialect", "base_url", "auth"] as const;
+const PRESET_KEYS = ["dialect", "base_url", "auth"] as const;
 
 /**
  * Writes the keys of presets into provider rows that name one. A row's own keys win. Added keys
@@ -123,8 +123,8 @@ export function expandPresets(tree: ConfigNode, findings: Findings): ReadonlyMap
 }
 
 function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
-  const named = row.members.get("preset");
-  if (named === undefined) {
+  const presetMember = row.members.get("preset");
+  if (presetMember === undefined) {
     const region = row.members.get("preset_region");
     if (region !== undefined) {
       findings.add(
@@ -136,23 +136,23 @@ function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
     }
     return row;
   }
-  const name = textOf(named.node);
+  const name = textOf(presetMember.node);
   const preset = presetOf(name);
   // The schema reports the name.
-  if (preset === undefined) return withLost(row, GIVEN);
+  if (preset === undefined) return withLost(row, PRESET_KEYS);
   // From here on it is a row without a preset, which must be complete.
   const members = new Map([...row.members].filter(([key]) => key !== "preset"));
   const give = (key: string, value: JsonValue) => {
-    if (!members.has(key)) members.set(key, memberOf(value, named.node.at));
+    if (!members.has(key)) members.set(key, memberOf(value, presetMember.node.at));
   };
-  const lost: string[] = [];
+  const missing: string[] = [];
   if (!members.has("base_url")) {
-    const address = baseUrlOf(row, preset, path, named, findings);
-    if (address === null) lost.push("base_url");
+    const address = baseUrlOf(row, preset, path, presetMember, findings);
+    if (address === null) missing.push("base_url");
     else give("base_url", address);
   }
   for (const [key, value] of Object.entries(preset.provider)) give(key, value ?? null);
-  return withLost({ ...row, members }, lost);
+  return withLost({ ...row, members }, missing);
 }
 
 /** `null` where it has been reported as unknown. */
@@ -160,7 +160,7 @@ function baseUrlOf(
   row: MapNode,
   preset: Preset,
   path: Path,
-  named: Member,
+  presetMember: Member,
   findings: Findings,
 ): string | null {
   const { regions, address = "" } = preset;
@@ -168,7 +168,7 @@ function baseUrlOf(
   if (regions === undefined) {
     findings.add(
       "PRESET_ADDRESS",
-      named.node.at,
+      presetMember.node.at,
       `${where} needs \`base_url\`: the host of its preset contains a name of your account`,
       `such as ${address}`,
     );
@@ -190,7 +190,7 @@ function baseUrlOf(
 }
 
 function withLost(row: MapNode, names: readonly string[]) {
-  return names.length === 0 ? row : { ...row, lost: new Set([...row.lost, ...names]) };
+  return names.length === 0 ? row : { ...row, lost: new Set([...row.unread, ...names]) };
 }
 
 /** A member that is not written in the file. @param at position that findings about it show. */
@@ -211,7 +211,7 @@ function nodeOf(value: JsonValue, at: Position): ConfigNode {
         inner === undefined ? [] : [[name, memberOf(inner, at)] as const],
       ),
     );
-    return { kind: "map", at, members, lost: new Set() };
+    return { kind: "map", at, members, unread: new Set() };
   }
   return { kind: "scalar", at, value };
 }

@@ -46,14 +46,14 @@ export interface ExpandedPresets {
   /** Provider id → the preset that its row names. */
   readonly presets: ReadonlyMap<string, string>;
   /** Ids of endpoints that have their price from the list. */
-  readonly listed: ReadonlySet<string>;
+  readonly listPriced: ReadonlySet<string>;
   readonly list: PriceList;
 }
 
 /** Of a configuration that could not be read. */
 export const NOTHING_EXPANDED: ExpandedPresets = {
   presets: new Map(),
-  listed: new Set(),
+  listPriced: new Set(),
   list: PRICE_LIST,
 };
 
@@ -119,10 +119,10 @@ export function listedPrice(
   model: string,
 ): ListedPrice | null {
   const region = regionAt(preset, address);
-  const isCharged = ({ presets, regions }: ListedPrice) =>
+  const isApplicable = ({ presets, regions }: ListedPrice) =>
     presets.includes(preset) &&
     (regions === undefined || (region !== undefined && regions.includes(region)));
-  return rows.find((row) => row.model === model && isCharged(row)) ?? null;
+  return rows.find((row) => row.model === model && isApplicable(row)) ?? null;
 }
 
 /** The region of a preset that has this address. */
@@ -150,9 +150,9 @@ export function expandPrices(
     const provider = textAt(row, "provider") ?? "";
     const preset = presets.get(provider) ?? "";
     const address = textAt(tree, "providers", provider, "base_url") ?? "";
-    const listed = listedPrice(list, preset, address, textAt(row, "upstream_model") ?? "");
-    if (listed === null || regionAt(preset, address) === undefined) continue;
-    row.members.set("price", memberOf({ ...listed.price }, row.at));
+    const listPrice = listedPrice(list, preset, address, textAt(row, "upstream_model") ?? "");
+    if (listPrice === null || regionAt(preset, address) === undefined) continue;
+    row.members.set("price", memberOf({ ...listPrice.price }, row.at));
     expanded.add(textAt(row, "id") ?? "");
   }
   return expanded;
@@ -179,7 +179,7 @@ export interface ComparedPrice {
  */
 export function comparePrices(
   { endpoints, providers }: Pick<RoutingTable, "endpoints" | "providers">,
-  { presets, listed: fromList, list }: ExpandedPresets,
+  { presets, listPriced: fromList, list }: ExpandedPresets,
 ): readonly ComparedPrice[] {
   const listedFor = ({ provider, upstreamModel }: EndpointRow): ListedPrice | null => {
     const address = providers[provider]?.baseUrl ?? "";

@@ -26,7 +26,7 @@ interface ResolvedSecrets {
    * Set, but with characters that a header cannot carry. Never a case for `onMissing`: the variable
    * was set on purpose.
    */
-  readonly refused: readonly { readonly provider: string; readonly reference: SecretReference }[];
+  readonly invalid: readonly { readonly provider: string; readonly reference: SecretReference }[];
 }
 
 /**
@@ -50,7 +50,7 @@ export function resolveSecrets(
   };
   const secrets = new Map<string, string>();
   const missing: MissingSecret[] = [];
-  const refused: { provider: string; reference: SecretReference }[] = [];
+  const invalid: { provider: string; reference: SecretReference }[] = [];
   for (const { id: provider, auth } of Object.values(table.providers)) {
     if (auth.kind === "none") continue;
     let found: CredentialGap | null;
@@ -66,9 +66,9 @@ export function resolveSecrets(
     if (found === null) continue;
     const { gap, reference } = found;
     if (gap === "missing") missing.push({ provider, reference, onMissing: auth.onMissing });
-    else refused.push({ provider, reference });
+    else invalid.push({ provider, reference });
   }
-  return { secrets, missing, refused };
+  return { secrets, missing, invalid };
 }
 
 /**

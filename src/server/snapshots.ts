@@ -101,7 +101,7 @@ export async function readGround(
     ...secrets.missing
       .filter(({ onMissing }) => onMissing === "fail")
       .map((one) => secretDiagnostic(supply, one, "SECRET_NOT_SET", "is not set", SET_IT)),
-    ...secrets.refused.map((one) =>
+    ...secrets.invalid.map((one) =>
       secretDiagnostic(supply, one, "SECRET_UNUSABLE", UNUSABLE, CLEAN_IT),
     ),
   ];

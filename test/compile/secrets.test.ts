@@ -18,7 +18,7 @@ function absent(): never {
 
 describe("resolveSecrets", () => {
   test("reads variables and files", () => {
-    const { secrets, missing, refused } = resolveSecrets(
+    const { secrets, missing, invalid } = resolveSecrets(
       table,
       { ALPHA_KEY: "one" },
       (path) => `${path}!`,
@@ -27,7 +27,7 @@ describe("resolveSecrets", () => {
       ["alpha-eu", "one"],
       ["beta-us", "/run/secrets/beta!"],
     ]);
-    expect([missing, refused]).toEqual([[], []]);
+    expect([missing, invalid]).toEqual([[], []]);
   });
 
   test.each([
@@ -57,7 +57,7 @@ describe("resolveSecrets", () => {
       const resolved = resolveSecrets(table, { ALPHA_KEY: value }, () => value);
       expect(resolved.secrets.size).toBe(0);
       expect(resolved.missing).toEqual([]);
-      expect(resolved.refused).toEqual([
+      expect(resolved.invalid).toEqual([
         { provider: "alpha-eu", reference: ALPHA },
         { provider: "beta-us", reference: BETA },
       ]);
@@ -92,7 +92,7 @@ describe("secrets of credentials made per call", () => {
       `{ ${auth}, on_missing_secret: disable }`,
     ).replace("{ header: X-Api-Key, secret: { file: /run/secrets/beta } }", "none");
     const { table: made } = compileTable({ path: "routes.yaml", text }) as { table: RoutingTable };
-    const { secrets, missing, refused } = resolveSecrets(
+    const { secrets, missing, invalid } = resolveSecrets(
       made,
       environment,
       (path) => files[path] ?? absent(),
@@ -102,7 +102,7 @@ describe("secrets of credentials made per call", () => {
       expect(one).toMatchObject({ provider: "alpha-eu", onMissing: "disable" });
     return {
       missing: missing.map(({ reference }) => reference),
-      refused: refused.map(({ reference }) => reference),
+      refused: invalid.map(({ reference }) => reference),
     };
   };
   const KEYS = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };

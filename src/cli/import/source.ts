@@ -348,7 +348,7 @@ export class Fields implements Origin {
 }
 
 function emptyMap(at: Position): MapNode {
-  return { kind: "map", at, members: new Map(), lost: new Set() };
+  return { kind: "map", at, members: new Map(), unread: new Set() };
 }
 
 /** The items of a list at a path. */

@@ -81,7 +81,7 @@ interface Parsed {
  * a simulation alternates between two trees. Weak: nothing is held between loads.
  */
 let last: readonly WeakRef<Parsed>[] = [];
-const KEPT = 2;
+const KEPT_DOCUMENTS = 2;
 
 /** The parser's document. It is never changed: each reading builds its own tree from it. */
 function parsed(text: string): Parsed {
@@ -101,7 +101,7 @@ function parsed(text: string): Parsed {
     logLevel: "error",
   });
   const latest = { text, document, lines };
-  last = [new WeakRef(latest), ...last].slice(0, KEPT);
+  last = [new WeakRef(latest), ...last].slice(0, KEPT_DOCUMENTS);
   return latest;
 }
 
@@ -208,7 +208,7 @@ function convert(
   document: Document,
   position: (offset: number) => Position,
   findings: TextFindings,
-  isOld: boolean,
+  namesFormerKeys: boolean,
 ): ConfigNode | null {
   const targets = aliasTargets(document);
   const open = new Set<unknown>();
@@ -233,7 +233,7 @@ function convert(
     if (isExhausted) return null;
     if (isAlias(node)) return readAlias(node, at);
     if (isScalar(node)) {
-      const old = isOld && node.type === "PLAIN" ? oldScalar(node.source ?? "") : null;
+      const old = namesFormerKeys && node.type === "PLAIN" ? oldScalar(node.source ?? "") : null;
       return { kind: "scalar", at, value: old ?? scalarValue(node.value) };
     }
     if (!isMap(node) && !isSeq(node)) return { kind: "scalar", at, value: null };
@@ -261,7 +261,7 @@ function convert(
 
   const readMap = (pairs: readonly Pair[], at: Position): MapNode => {
     const members = new Map<string, Member>();
-    const lost = new Set<string>();
+    const unread = new Set<string>();
     const seen = new Set<string>();
     const merged: ConfigNode[] = [];
     for (const { key, value } of pairs) {
@@ -277,17 +277,17 @@ function convert(
         continue;
       }
       seen.add(name);
-      if (name === "<<" && isOld) {
+      if (name === "<<" && namesFormerKeys) {
         const node = read(value);
         if (node !== null) merged.push(...(node.kind === "list" ? node.items : [node]));
       } else if (name === "<<") {
-        lost.add(name);
+        unread.add(name);
         findings.add("YAML_MERGE_KEY", keyAt, "merge keys (`<<`) are not read");
       } else if (Object.hasOwn(Object.prototype, name)) {
         findings.add("RESERVED_NAME", keyAt, `${quote(name)} is a reserved name`);
       } else {
         const node = value === null ? { kind: "scalar" as const, at: keyAt, value } : read(value);
-        if (node === null) lost.add(name);
+        if (node === null) unread.add(name);
         else members.set(name, { keyAt, node });
       }
     }
@@ -295,7 +295,7 @@ function convert(
       if (node.kind !== "map") continue;
       for (const [name, member] of node.members) if (!members.has(name)) members.set(name, member);
     }
-    return { kind: "map", at, members, lost };
+    return { kind: "map", at, members, unread };
   };
 
   const tree = read(document.contents);

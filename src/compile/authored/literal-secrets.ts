@@ -3,19 +3,19 @@ import { scalars, type ConfigNode, type Path } from "./tree.ts";
 import type { TextFindings } from "../findings/findings.ts";
 
 /** The shortest list of known names that a hint still prints whole. */
-const LISTED = 12;
+const LONGEST_LIST = 12;
 
 /**
  * A hint for a misspelt name: "did you mean `fallbacks`?", or else the known names, or else the
  * empty string. A known name can come from the file too, so one that looks like a credential is
  * never suggested.
  */
-export function suggest(name: string, known: Iterable<string>): string {
-  const candidates = [...new Set(known)].filter(isShowable).toSorted();
+export function suggest(name: string, knownNames: Iterable<string>): string {
+  const candidates = [...new Set(knownNames)].filter(isShowable).toSorted();
   const nearest = nearestName(name, candidates);
   if (nearest !== null) return `did you mean ${quote(nearest)}?`;
   if (candidates.length === 0) return "";
-  const shown = candidates.slice(0, LISTED).map(quote);
+  const shown = candidates.slice(0, LONGEST_LIST).map(quote);
   const rest = candidates.length - shown.length;
   return `known here: ${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }

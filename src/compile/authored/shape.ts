@@ -116,7 +116,7 @@ const COMPLAINTS: Complaints<TextCode> = {
   },
   required({ schema, tree, path, where, parameters }) {
     const name = String(parameters.missingProperty);
-    return isLost(tree, path, name)
+    return isUnread(tree, path, name)
       ? null
       : [
           "MISSING_KEY",
@@ -215,9 +215,9 @@ function limit(keyword: string, { properties }: Fault["schema"], bound: unknown)
 }
 
 /** A merge key may have been meant to bring any member. */
-function isLost(tree: ConfigNode, path: Path, name: string): boolean {
+function isUnread(tree: ConfigNode, path: Path, name: string): boolean {
   const node = nodeAt(tree, path);
-  return node?.kind === "map" && (node.lost.has(name) || node.lost.has("<<"));
+  return node?.kind === "map" && (node.unread.has(name) || node.unread.has("<<"));
 }
 
 /** Purpose of the missing key: the first sentence of its description in the schema. */

@@ -31,14 +31,14 @@ export interface MapNode {
    * Keys whose values could not be read, which has been reported: their absence is no second
    * mistake.
    */
-  readonly lost: ReadonlySet<string>;
+  readonly unread: ReadonlySet<string>;
 }
 
 export interface Member {
   readonly keyAt: Position;
   readonly node: ConfigNode;
   /** The key as the file has it, where it is a former name. */
-  readonly written?: string;
+  readonly formerKey?: string;
 }
 
 /** Values of the file with their positions, before any check. */
@@ -80,7 +80,7 @@ export function textAt(root: ConfigNode | null, ...path: Path): string | null {
 
 /** A mapping that is not in the file. */
 export function emptyMap(at: Position): MapNode {
-  return { kind: "map", at, members: new Map(), lost: new Set() };
+  return { kind: "map", at, members: new Map(), unread: new Set() };
 }
 
 /** Where the value at a path stands, or the nearest value around it that exists. */
@@ -98,7 +98,7 @@ export function keyPosition(root: ConfigNode, path: Path): Position {
 
 /** A path with the keys as the file has them. */
 export function writtenPath(root: ConfigNode, path: Path): Path {
-  return path.map((name, index) => follow(root, path.slice(0, index + 1)).written ?? name);
+  return path.map((name, index) => follow(root, path.slice(0, index + 1)).formerKey ?? name);
 }
 
 /** Takes the node at a path out of the tree, if there is one. */

@@ -219,12 +219,12 @@ function checkPlaintext(
       `${has} and an https address`,
       "remove `plaintext`",
     );
-  const sent =
+  const exposed =
     auth.kind === "none" ? "prompts and answers" : "prompts, answers and the provider's key";
   report.value(
     "PLAINTEXT_PROVIDER",
     path,
-    `provider ${quote(id)}: ${sent} cross your network unencrypted`,
+    `provider ${quote(id)}: ${exposed} cross your network unencrypted`,
     "use https where the server can; who reads the network reads them",
   );
 }

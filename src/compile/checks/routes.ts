@@ -142,7 +142,7 @@ function checkPrices(context: CompileContext, route: ResolvedRoute) {
   // Prices of the list alone are no sign that the operator counts money, except to choose by it.
   const counts =
     context.file.routes[route.row.id]?.balance === "price" ||
-    chain.some(({ id, price }) => price !== null && !context.listed.has(id));
+    chain.some(({ id, price }) => price !== null && !context.listPriced.has(id));
   if (unpriced.length === 0 || unpriced.length === chain.length || !counts) return;
   context.report.key(
     "PRICE_GAP",

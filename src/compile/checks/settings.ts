@@ -34,8 +34,10 @@ export function checkRequirementsAgree({ file, normalised, report }: CompileCont
     if (whole === undefined || whole.approvals > 0) continue;
     // Members from `*` alone are reported there.
     const { approvals, roles, report: asksReport, assertions } = authored;
-    const isSet = [approvals, roles, asksReport, assertions].some((member) => member !== undefined);
-    if (!isSet && id !== "*") continue;
+    const hasRequirements = [approvals, roles, asksReport, assertions].some(
+      (member) => member !== undefined,
+    );
+    if (!hasRequirements && id !== "*") continue;
     const required = [
       ...(whole.roles.length > 0 ? ["roles"] : []),
       ...(whole.assertions ? ["assertions"] : whole.report ? ["report"] : []),

@@ -176,9 +176,9 @@ function checkApproval(
   path: Path,
 ) {
   const approves = `workspace ${quote(id)} approves route ${quote(row.id)}`;
-  const isOpen = (endpoint: ResolvedEndpoint) =>
+  const isWithinCeiling = (endpoint: ResolvedEndpoint) =>
     isWithinCeilings(approve, normalised.providers.get(endpoint.row.provider));
-  if (!chain.some(isOpen))
+  if (!chain.some(isWithinCeiling))
     return report.value(
       "CEILING_LEAVES_NONE",
       path,
@@ -199,7 +199,7 @@ function checkApproval(
         ? []
         : [`the region ${quote(region)}`]),
     ];
-    if (!isOpen(endpoint) || missing.length === 0) continue;
+    if (!isWithinCeiling(endpoint) || missing.length === 0) continue;
     report.value(
       rank === "primary" ? "PRIMARY_NOT_APPROVED" : "FALLBACK_NOT_APPROVED",
       path,

@@ -27,11 +27,11 @@ export interface ResolvedEndpoint {
  */
 export function resolveEndpoints(context: CompileContext): ReadonlyMap<string, ResolvedEndpoint> {
   const resolved = new Map<string, ResolvedEndpoint>();
-  const seen = new Map<string, number>();
+  const indexById = new Map<string, number>();
   for (const [index, endpoint] of context.normalised.endpoints.entries()) {
-    const first = seen.get(endpoint.id);
+    const first = indexById.get(endpoint.id);
     if (first === undefined) {
-      seen.set(endpoint.id, index);
+      indexById.set(endpoint.id, index);
       const row = resolveEndpoint(context, endpoint, index);
       if (row !== null) resolved.set(endpoint.id, row);
     } else {

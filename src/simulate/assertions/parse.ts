@@ -187,14 +187,14 @@ function renameKeys(node: ConfigNode, findings: FindingsOf<AssertionCode>) {
   if (node.kind !== "map") return;
   const { members } = node;
   for (const member of members.values()) renameKeys(member.node, findings);
-  for (const [written, name] of Object.entries(FORMER_KEYS)) {
-    const member = members.get(written);
+  for (const [formerKey, name] of Object.entries(FORMER_KEYS)) {
+    const member = members.get(formerKey);
     if (member === undefined) continue;
-    members.delete(written);
+    members.delete(formerKey);
     if (members.has(name)) {
-      const message = `\`${written}\` is the former name of \`${name}\`, which this mapping has too`;
+      const message = `\`${formerKey}\` is the former name of \`${name}\`, which this mapping has too`;
       findings.add("YAML_DUPLICATE_KEY", member.keyAt, message);
-    } else members.set(name, { ...member, written });
+    } else members.set(name, { ...member, formerKey });
   }
 }
 

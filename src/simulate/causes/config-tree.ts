@@ -153,7 +153,7 @@ export function putMember(
 }
 
 function emptyMap({ at }: ConfigNode): MapNode {
-  return { kind: "map", at, members: new Map(), lost: new Set() };
+  return { kind: "map", at, members: new Map(), unread: new Set() };
 }
 
 /**
