@@ -3,9 +3,9 @@ import type { JsonObject } from "./json.ts";
 /** Details of a failed store call. */
 export interface StoreFailure {
   /** `no`: it was rolled back or never began. `unknown`, the default: it may have been done. */
-  readonly done?: "no" | "unknown";
+  readonly applied?: "no" | "unknown";
   /** The operation is impossible in any state of the store, so a retry fails too. */
-  readonly refused?: boolean;
+  readonly permanent?: boolean;
 }
 
 /**
@@ -13,12 +13,12 @@ export interface StoreFailure {
  */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
-  readonly done: "no" | "unknown";
-  readonly refused: boolean;
-  constructor(message: string, { done = "unknown", refused = false }: StoreFailure = {}) {
+  readonly applied: "no" | "unknown";
+  readonly permanent: boolean;
+  constructor(message: string, { applied = "unknown", permanent = false }: StoreFailure = {}) {
     super(message);
-    this.done = done;
-    this.refused = refused;
+    this.applied = applied;
+    this.permanent = permanent;
   }
 }
 

@@ -71,7 +71,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
       }),
     page: (query) => orFault(async () => (await keys.page(query)).map(withoutDigest)),
     create: (options) => orFault(() => prepared(createKey(options, clock, randomBytes))),
-    named: (workspace, name) =>
+    findByName: (workspace, name) =>
       orFault(async () => (await findNamed(keys, workspace, name)).line.map(withoutDigest)),
     put: (name, options) =>
       orFault(async (): Promise<PreparedKey | ExistingKey> => {

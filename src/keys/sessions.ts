@@ -118,7 +118,7 @@ export function createSessions(store: SessionStore, randomBytes: RandomBytes) {
     const recent = looks.get(digest);
     if (recent !== undefined) return recent;
     if (!good.has(digest) && !mayLookUp(address)) {
-      throw new StoreUnavailableError("too many sessions are looked up at once", { done: "no" });
+      throw new StoreUnavailableError("too many sessions are looked up at once", { applied: "no" });
     }
     const look = { at: now, address, found: store.find(digest) };
     looks.set(digest, look);

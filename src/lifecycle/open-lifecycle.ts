@@ -69,7 +69,7 @@ export async function openLifecycle(
       if (!isDone)
         throw new StoreUnavailableError(
           "too many processes are writing the policy log at once; try again",
-          { done: "no" },
+          { applied: "no" },
         );
       files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
       return states;

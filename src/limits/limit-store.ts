@@ -117,9 +117,9 @@ export interface LimitStore {
    *
    * Figures stop at 2^53 - 1.
    *
-   * @throws {StoreUnavailableError} with `done: "no"` nothing of it was done. Otherwise it may have
-   * been, so amounts to give back must not be given back again. With `refused` it fails again,
-   * alone or with others.
+   * @throws {StoreUnavailableError} with `applied: "no"` nothing of it was done. Otherwise it may
+   * have been, so amounts to give back must not be given back again. With `permanent` it fails
+   * again, alone or with others.
    */
   lease(lease: LimitLease): Promise<LimitLeased>;
   /**

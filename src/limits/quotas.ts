@@ -62,7 +62,7 @@ function halvesOf({ terms, counters, slots }: ComposedLease) {
 
 /** Whether the same call would fail again. */
 function isRefused(error: unknown) {
-  return error instanceof StoreUnavailableError && error.refused && error.done === "no";
+  return error instanceof StoreUnavailableError && error.permanent && error.applied === "no";
 }
 
 /** A request that waits for the store. */
@@ -414,7 +414,7 @@ export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasO
     { counters, slots }: ComposedLease,
     error: unknown,
   ): ReadonlySet<Account | null> | "all" {
-    const isUndone = error instanceof StoreUnavailableError && error.done === "no";
+    const isUndone = error instanceof StoreUnavailableError && error.applied === "no";
     for (const { row, account, debt } of counters) {
       // It may be on disk already and is then counted twice, but never missing.
       if (debt !== null && isRefused(error)) accounts.oweRefused(debt);

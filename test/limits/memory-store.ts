@@ -25,7 +25,7 @@ export class MemoryLimitStore implements LimitStore {
     this.calls += 1;
     await this.before();
     if ([...lease.counters, ...lease.slots].some((row) => this.refuses(row))) {
-      throw new StoreUnavailableError("refused", { done: "no", refused: true });
+      throw new StoreUnavailableError("refused", { applied: "no", permanent: true });
     }
     const leased = {
       counters: lease.counters.map((one) => this.#counter(one)),

@@ -67,7 +67,7 @@ describe("a store that does not answer", () => {
     const both = [await reserved(first, acme, tokens(900)), await reserved(first, acme, tokens(1))];
     for (const reservation of both) first.releaseReservation(reservation);
     clock.at += 2_500;
-    store.before = () => Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
+    store.before = () => Promise.reject(new StoreUnavailableError("locked", { applied: "no" }));
     for (let tries = 0; tries < 3; tries += 1) await first.sweep();
     expect(first.state).toBe("unavailable");
     store.before = () => Promise.resolve();
@@ -87,7 +87,7 @@ describe("a store that does not answer", () => {
     store.before = () => {
       clock.at = TEN + 60_000;
       void quotas.reserve([acme], tokens(2_000), 0);
-      return Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
+      return Promise.reject(new StoreUnavailableError("locked", { applied: "no" }));
     };
     await quotas.sweep();
     store.before = () => Promise.resolve();

@@ -102,8 +102,8 @@ export function limitLaws(store: () => Store): void {
     const bad = counter({ start: 0.5, overdraft: 1, subject: "workspace:beta" });
     const counters = [counter({ need: 5, want: 5 }), bad];
     await expect(store().limits.lease(lease({ counters }))).rejects.toMatchObject({
-      done: "no",
-      refused: true,
+      applied: "no",
+      permanent: true,
     });
     expect(await take(counter({ need: 5, want: 5 }))).toEqual([[5, 5]]);
   });

@@ -71,7 +71,10 @@ export function policyLogLaws(store: () => Store): void {
 
   it("a record that is no JSON is refused, because no reader could pass it", async () => {
     const rows = rowsAfter(GENESIS, ["{}", '{"kind":']);
-    await expect(log().append(GENESIS, rows)).rejects.toMatchObject({ done: "no", refused: true });
+    await expect(log().append(GENESIS, rows)).rejects.toMatchObject({
+      applied: "no",
+      permanent: true,
+    });
     expect(await log().head()).toEqual(GENESIS);
   });
 

@@ -300,7 +300,7 @@ it("a reader of the policy log is notified of appends, and cannot add", async ()
   await expect.poll(() => heard, { timeout: 5_000, interval: 20 }).toBe(1);
   expect(await reader.policyLog.read({ after: 0, limit: 9 })).toEqual([row]);
   await expect(reader.policyLog.append(row, rowsAfter(row, ["{}"]))).rejects.toMatchObject({
-    done: "no",
+    applied: "no",
   });
   const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
   await expect(reader.policyLog.keep(content)).rejects.toThrow("read-only");
@@ -408,7 +408,10 @@ describe("another process that holds the write lock", () => {
       "another process holds the database",
     );
     const lease = { holder: "a", now: 0, until: 1, counters: [], slots: [] };
-    await expect(store.limits.lease(lease)).rejects.toMatchObject({ done: "no", refused: false });
+    await expect(store.limits.lease(lease)).rejects.toMatchObject({
+      applied: "no",
+      permanent: false,
+    });
     // An outcome must survive the trouble.
     store.evidence.settle(outcomeRecord("before"));
     await expect(store.evidence.flush()).rejects.toMatchObject({ reason: "failed" });
@@ -442,7 +445,7 @@ it("SQLite's worker itself refuses rows out of sequence, from every program", ()
     { position: 2 },
     { record: recordText("q") },
   ]) {
-    expect(append(wrong)).toMatchObject({ kind: "failed", refused: true });
+    expect(append(wrong)).toMatchObject({ kind: "failed", permanent: true });
   }
   expect(append({})).toEqual({ kind: "done", value: true });
   expect(append({})).toEqual({ kind: "done", value: false });

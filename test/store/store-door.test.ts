@@ -14,8 +14,8 @@ const APPENDED: StoreReply = {
 const FULL: StoreReply = {
   kind: "failed",
   description: "the disk is full",
-  refused: false,
-  done: "no",
+  permanent: false,
+  applied: "no",
 };
 
 it("open requests of a lost worker are ended once, when the store can write again", async () => {

@@ -65,7 +65,7 @@ describe("the death of the store's thread", () => {
     await threads[0]?.terminate();
     expect(await complaint).toMatchObject({
       message: "the store's thread ended unexpectedly",
-      done: "unknown",
+      applied: "unknown",
     });
     other.close();
     await link.close();

@@ -116,9 +116,9 @@ export function narrow(
   bounds: ScopeBounds = OF_KEYS,
 ): TokenGrant | TokenRefusal {
   const granted = bounds.possible.filter((scope) => parent.scopes.has(scope));
-  const wanted: readonly string[] = requested.scopes ?? bounds.defaults ?? granted;
-  const scopes = granted.filter((scope) => wanted.includes(scope));
-  if (scopes.length === 0 || scopes.length < new Set(wanted).size) {
+  const requestedScopes: readonly string[] = requested.scopes ?? bounds.defaults ?? granted;
+  const scopes = granted.filter((scope) => requestedScopes.includes(scope));
+  if (scopes.length === 0 || scopes.length < new Set(requestedScopes).size) {
     return { field: "scope", fix: `request one or more of ${granted.join(" ")}` };
   }
   const operations = within(grant.operations, requested.operations, isOperation);
@@ -134,8 +134,8 @@ export function narrow(
     return { field: "routes", fix: "request routes of the key's grant, or leave the member out" };
   }
   const { origin } = requested;
-  const isBound = origin === null ? grant.origins === null : isOrigin(origin);
-  if (!isBound || (origin !== null && grant.origins?.includes(origin) === false)) {
+  const isBoundToOrigin = origin === null ? grant.origins === null : isOrigin(origin);
+  if (!isBoundToOrigin || (origin !== null && grant.origins?.includes(origin) === false)) {
     return {
       field: "origin",
       fix: "name one origin, such as https://app.example.com; if the grant lists origins, one of them",
@@ -149,8 +149,9 @@ export function narrow(
       fix: `request whole seconds from ${minimum} to ${grant.maximumLifetime}`,
     };
   }
-  if (!isCeiling(requested.ceilings.requests)) return { field: "max_requests", fix: CEILING_FIX };
-  if (!isCeiling(requested.ceilings.tokens)) return { field: "max_tokens", fix: CEILING_FIX };
+  if (!isValidCeiling(requested.ceilings.requests))
+    return { field: "max_requests", fix: CEILING_FIX };
+  if (!isValidCeiling(requested.ceilings.tokens)) return { field: "max_tokens", fix: CEILING_FIX };
   return { scopes, operations, routes, origin, lifetime, ceilings: requested.ceilings };
 }
 
@@ -174,7 +175,7 @@ function within<Item extends string>(
     : undefined;
 }
 
-function isCeiling(count: number | null) {
+function isValidCeiling(count: number | null) {
   return count === null || (Number.isSafeInteger(count) && count >= 1 && count <= MAXIMUM_CEILING);
 }
 

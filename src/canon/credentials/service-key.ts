@@ -115,7 +115,7 @@ export interface KeyManagement {
    * The key of a name, after those that rotations have replaced; empty if the workspace never had
    * the name.
    */
-  readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[]>;
+  readonly findByName: (workspace: string, name: string) => Promise<readonly ServiceKey[]>;
   /** The key of a name: the existing one, or one that is not stored yet. */
   readonly put: (name: string, options: NewKey) => Promise<PreparedKey | ExistingKey>;
   readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey>;

@@ -8,8 +8,8 @@ export class StatementFailure extends StoreUnavailableError {
   readonly away: boolean;
   constructor(code: string | null) {
     super(`PostgreSQL failed: ${describeCode(code)}`, {
-      done: code !== null && isUndone(code) ? "no" : "unknown",
-      refused: code !== null && /^2[23][0-9A-Z]{3}$/.test(code),
+      applied: code !== null && isUndone(code) ? "no" : "unknown",
+      permanent: code !== null && /^2[23][0-9A-Z]{3}$/.test(code),
     });
     this.code = code;
     this.away = code === null ? false : isAway(code);

@@ -76,9 +76,9 @@ export async function openPostgresLink(
     parameters: readonly Parameter[] = [],
   ): Promise<readonly Row[]> {
     if (ended.signal.aborted)
-      throw new StoreUnavailableError("the store is closed", { done: "no" });
+      throw new StoreUnavailableError("the store is closed", { applied: "no" });
     if (state === "suspected") await whenAvailable(SUSPICION);
-    if (!isAvailable()) throw new StoreUnavailableError(AWAY, { done: "no" });
+    if (!isAvailable()) throw new StoreUnavailableError(AWAY, { applied: "no" });
     const used = pool;
     try {
       return await used.query(text, parameters, statementTimeout + WAY);

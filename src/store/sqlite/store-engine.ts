@@ -210,8 +210,8 @@ export function storeEngine(
         return {
           kind: "failed",
           description: describeFailure(error),
-          refused: isRefusal(error),
-          done: "no",
+          permanent: isRefusal(error),
+          applied: "no",
         };
       }
     },
@@ -269,6 +269,6 @@ export interface ToWorker {
   readonly request: StoreRequest;
 }
 
-function failed(fault: EvidenceFault, done: "no" | "unknown"): StoreReply {
-  return { kind: "failed", description: describeFault(fault), refused: false, done };
+function failed(fault: EvidenceFault, applied: "no" | "unknown"): StoreReply {
+  return { kind: "failed", description: describeFault(fault), permanent: false, applied };
 }

@@ -24,7 +24,7 @@ const CLOSE_WAIT = 5_000;
 const RESTARTING = "the store's thread is being restarted; try again in a second";
 const ENDED = "the store's thread has ended, and its database with it; restart the process";
 
-const NOT_SENT: StoreFailure = { done: "no" };
+const NOT_SENT: StoreFailure = { applied: "no" };
 
 /** The part of `Worker` that is used. */
 export interface StoreThread {
@@ -97,7 +97,7 @@ export async function openWorkerLink(options: WorkerLinkOptions) {
       case "failed":
         throw new StoreUnavailableError(
           `the store could not do ${operation}: ${reply.description}`,
-          { done: reply.done, refused: reply.refused },
+          { applied: reply.applied, permanent: reply.permanent },
         );
     }
   }

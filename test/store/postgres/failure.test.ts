@@ -13,6 +13,6 @@ it.each([
   ["a server that is shut down", "57P01", "unknown", false],
   ["no answer in time", NO_ANSWER, "unknown", false],
   ["something without a code", null, "unknown", false],
-] as const)("%s (%s): whether anything was done is %s", (_, code, done, refused) => {
-  expect(new StatementFailure(code)).toMatchObject({ done, refused });
+] as const)("%s (%s): whether anything was applied is %s", (_, code, applied, permanent) => {
+  expect(new StatementFailure(code)).toMatchObject({ applied, permanent });
 });

@@ -145,8 +145,8 @@ describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL 
       const append = store.policyLog.append(GENESIS, first);
       await expect(append).rejects.toMatchObject({
         name: "StoreUnavailableError",
-        done: "unknown",
-        refused: false,
+        applied: "unknown",
+        permanent: false,
       });
       expect(proxy.lostAnswers()).toBe(1);
       await untilUsable(store);

@@ -296,7 +296,7 @@ function pathOf(call: KeyCall): { readonly workspace: string; readonly name: str
 
 async function namedKeys(call: KeyCall): Promise<readonly ServiceKey[]> {
   const { workspace, name } = pathOf(call);
-  return NAME.test(name) ? call.keys.named(workspace, name) : [];
+  return NAME.test(name) ? call.keys.findByName(workspace, name) : [];
 }
 
 function shown(key: ServiceKey): ControlAnswer {

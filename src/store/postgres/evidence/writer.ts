@@ -105,7 +105,7 @@ export function evidenceWriter(
       const rows = await retrying(deadline, () => link.query(FIND_REFUSED, idsOf(batch.records)));
       // It was there a moment ago, so that nothing is known.
       if (rows.length === 0)
-        throw new StoreUnavailableError("requests ended meanwhile", { done: "no" });
+        throw new StoreUnavailableError("requests ended meanwhile", { applied: "no" });
       const places = new Set(rows.map((row) => readNumber(row, "place")));
       for (const [index, record] of left.entries()) if (places.has(index + 1)) refused.add(record);
       left = left.filter((record) => !refused.has(record));
@@ -126,7 +126,7 @@ export function evidenceWriter(
       const [row] = await link.query(APPEND, [...values, encodeWritten(batch.records)]);
       if (row?.state !== "written") {
         await compare();
-        throw new StoreUnavailableError(DIVERGED, { done: "no" });
+        throw new StoreUnavailableError(DIVERGED, { applied: "no" });
       }
       newest = batch.number;
       pending = null;
@@ -136,7 +136,7 @@ export function evidenceWriter(
       // The first of several attempts may be the one that was written.
       if (
         isRefused ||
-        (!wasUnsure && error instanceof StoreUnavailableError && error.done === "no")
+        (!wasUnsure && error instanceof StoreUnavailableError && error.applied === "no")
       ) {
         pending = null;
       }
