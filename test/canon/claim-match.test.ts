@@ -28,7 +28,7 @@ test.each<[string, string, boolean]>([
   ["*b", "b", false],
   ["a.c", "abc", false],
   ["(", "(", true],
-])("the pattern %s, the text %s: %s", (pattern, text, matches) => {
+])("the pattern %s matches the text %s: %s", (pattern, text, matches) => {
   expect(matchesPattern(text, pattern)).toBe(matches);
 });
 
@@ -105,7 +105,7 @@ test.each<[string, string, readonly (string | number | boolean)[], boolean]>([
   ["a pointer into a text", "/sub/length", [1], false],
   ["a pointer to an object", "/kubernetes.io", ["shop"], false],
   ["a claim that begins with a slash, by its pointer", "/~1odd", ["x"], true],
-])("%s", (_, claim, values, matches) => {
+])("%s (claim %s, values %j) matches: %s", (_, claim, values, matches) => {
   expect(matchesClaims(TOKEN, [{ claim, values }])).toBe(matches);
 });
 

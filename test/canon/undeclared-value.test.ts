@@ -31,7 +31,7 @@ describe("values of a new key that nothing declares", () => {
       { exchange: { routes: ["chat", "chat-uk"] } },
       "exchange.routes",
     ],
-  ])("%s", (_, key, field) => {
+  ])("%s: the key %j has the undeclared field %s", (_, key, field) => {
     expect(undeclaredValue(key, table)?.field ?? null).toBe(field);
   });
 
@@ -47,7 +47,7 @@ describe("values of a new key that nothing declares", () => {
     }
   });
 
-  it("are only labels where the file has no lists", () => {
+  it("are reported for labels alone where the file has no lists", () => {
     const none = {
       routes: table.routes,
       vocabulary: { environments: [], workloads: [], labels: [] },

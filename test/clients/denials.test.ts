@@ -26,7 +26,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     },
   );
 
-  it("gets one error for a route that does not exist", async () => {
+  it("gets a 404 after one request for a route that does not exist", async () => {
     for (const ask of [caller.whole, caller.stream]) {
       const session = openSession(fixture);
       const error = await thrownBy(ask(session, "no-such-route"));
@@ -36,7 +36,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     }
   });
 
-  it("gets one error for a key that does not exist", async () => {
+  it("gets a 401 after one request for a key that does not exist", async () => {
     for (const ask of [caller.whole, caller.stream]) {
       const session = openSession(fixture, { key: "sbx_production_nobody_nothing" });
       const error = await thrownBy(ask(session, "chat"));

@@ -56,15 +56,18 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
   }
 
   describe.each(CONVERSING)("over the route %s", (route) => {
-    it.each(ANSWERS)("%s", (name, finish) => {
-      expect(resultOf(name, route)).toMatchObject({
-        text: expect.stringMatching(/\w/),
-        finish,
-        requests: 1,
-      });
-    });
+    it.each(ANSWERS)(
+      "%s: a text and its finish reason arrive after one request",
+      (name, finish) => {
+        expect(resultOf(name, route)).toMatchObject({
+          text: expect.stringMatching(/\w/),
+          finish,
+          requests: 1,
+        });
+      },
+    );
 
-    it.each(LOOPS)("%s, over three turns", (name, finish) => {
+    it.each(LOOPS)("%s: two tool calls and the final text take three requests", (name, finish) => {
       expect(resultOf(name, route)).toMatchObject({
         text: expect.stringMatching(/the result of a tool/),
         finish,
@@ -74,7 +77,7 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
     });
 
     it.each(["chat denied", "responses denied", "messages denied"])(
-      "%s once, and reported everything",
+      "%s: one request, and the error names policy, rule and reason",
       (name) => {
         expect(resultOf(name, route)).toMatchObject({
           error: "PermissionDeniedError",
@@ -89,7 +92,7 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
       ["chat broken", "APIError"],
       ["responses broken", "response.failed"],
       ["messages broken", "APIStatusError"],
-    ])("%s: the stream ends with an error", (name, error) => {
+    ])("%s: a stream that breaks ends with an error", (name, error) => {
       expect(resultOf(name, route)).toMatchObject({
         error,
         message: expect.stringMatching(/the provider's answer ended before it was whole/),

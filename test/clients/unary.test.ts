@@ -138,7 +138,7 @@ describe("vectors", () => {
     );
   });
 
-  it("are denied where neither length nor window is approved, once and for good", async () => {
+  it("are denied with DIMENSIONS_NOT_APPROVED where neither length nor window is approved", async () => {
     await expect(
       openai(fixture.poorKey).embeddings.create({ model: "openai", input: "a" }),
     ).rejects.toMatchObject({

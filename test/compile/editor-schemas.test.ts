@@ -65,7 +65,7 @@ describe("schemas for editors", () => {
     expect(examples).toBeGreaterThan(40);
   });
 
-  test("a row with a preset may omit the preset's members; a row without may not", () => {
+  test("a row may omit the members of its preset, and a row without a known preset may not", () => {
     const file = objectOf(parse(CLEAN));
     const withRow = (row: unknown) => ({
       ...file,
@@ -97,7 +97,7 @@ describe("schemas for editors", () => {
     [{ providers: { a: { dialect: "opnai-chat" } } }, false],
     [{ endpoints: [{ id: "a" }] }, false],
     [{ include: ["a.yaml"] }, false],
-  ])("an overlay: %j → %s", (value, valid) => {
+  ])("the overlay %j is valid: %s", (value, valid) => {
     expect(overlay?.(value)).toBe(valid);
   });
 });

@@ -66,7 +66,7 @@ describe("loadConfiguration", () => {
     expect((await load()).policies.map(({ path }) => path)).toEqual(["config/policies/own.rego"]);
   });
 
-  test("no policy folder is no policies, unless the file names one", async () => {
+  test("a missing policy folder means no policies, unless the file names one", async () => {
     write("routes.yaml", "version: 1\n");
     expect(await load()).toMatchObject({ policies: [], unreadable: [] });
     write("routes.yaml", "policies: { dir: rules }\n");

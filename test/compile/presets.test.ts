@@ -37,7 +37,7 @@ function providersOf(written: Readonly<Record<string, unknown>>, regions: readon
 }
 
 describe("presets", () => {
-  test("there are those of the major providers", () => {
+  test("include those of the major providers", () => {
     expect(Object.keys(PRESETS).length).toBeGreaterThanOrEqual(30);
     expect(Object.keys(PRESETS)).toEqual(
       expect.arrayContaining([

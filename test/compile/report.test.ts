@@ -113,7 +113,7 @@ describe("terminal", () => {
   });
 });
 
-test("json has a version, the counts and the unchanged findings", () => {
+test("the JSON format has a version, the counts and the unchanged findings", () => {
   expect(JSON.parse(formatDiagnostics("json", [finding, warning], { revision: "abc" }))).toEqual({
     version: 1,
     revision: "abc",
@@ -130,7 +130,7 @@ test("json has a version, the counts and the unchanged findings", () => {
   });
 });
 
-test("github annotations cannot be broken out of", () => {
+test("a file cannot inject commands into GitHub annotations", () => {
   expect(formatDiagnostics("github", [finding, warning])).toBe(
     [
       "::error file=config/a b%2Cc%3Ad.yaml,line=2,col=5,title=UNKNOWN_KEY::100%25 wrong%0Asecond: line (did you mean `x`?)",
@@ -140,7 +140,7 @@ test("github annotations cannot be broken out of", () => {
   );
 });
 
-test("sarif 2.1.0: a rule for every code, a result for every finding", () => {
+test("the SARIF format has a rule for every code and a result for every finding", () => {
   const again = { ...finding, line: 3 };
   const log: unknown = JSON.parse(formatDiagnostics("sarif", [finding, again, warning]));
   const location = (startLine: number, startColumn: number) => [

@@ -52,7 +52,7 @@ describe("resolveSecrets", () => {
   });
 
   test.each(["a\r\nx-evil: 1", "a\nb\n", "a\u0000", "a\tb", "ä", "a\n\n"])(
-    "%j could write headers and is refused, not treated as missing",
+    "%j, which could add headers, is refused and not treated as missing",
     (value) => {
       const resolved = resolveSecrets(table, { ALPHA_KEY: value }, () => value);
       expect(resolved.secrets.size).toBe(0);
@@ -192,7 +192,10 @@ describe("secrets of credentials made per call", () => {
       { "g.json": "\n" },
       { missing: [{ file: "g.json" }], refused: [] },
     ],
-  ])("%s with %j and files %j", (auth, environment, files, expected) => {
-    expect(resolve(auth, environment, files)).toEqual(expected);
-  });
+  ])(
+    "of %s, with the variables %j and the files %j, are %j",
+    (auth, environment, files, expected) => {
+      expect(resolve(auth, environment, files)).toEqual(expected);
+    },
+  );
 });

@@ -93,7 +93,7 @@ describe("the table is a function of the file's meaning", () => {
     expect(compiled(`${CLEAN}\npolicies: { ${member} }`).revision !== table.revision).toBe(isOther);
   });
 
-  test("a soak has one revision in every notation, and an absent one is null", () => {
+  test("a soak has the same revision in every notation", () => {
     const revisions = ["2d", "48h", "2880m", "172800s"].map(
       (soak) => compiled(`${CLEAN}\npolicies: { promotion: { a: { soak: ${soak} } } }`).revision,
     );
@@ -139,7 +139,7 @@ describe("the table cannot be changed or fooled", () => {
     expect(Object.getPrototypeOf(table.policies.initialMode)).toBeNull();
   });
 
-  test("nor have promotion requirements", () => {
+  test("the promotion requirements have no prototype", () => {
     const { policies } = compiled(`${CLEAN}\npolicies: { promotion: { "*": { approvals: 1 } } }`);
     expect(Object.getPrototypeOf(policies.promotion)).toBeNull();
     expect(Object.isFrozen(policies.promotion?.["*"]?.roles)).toBe(true);

@@ -24,7 +24,7 @@ describe("suggest", () => {
     ["titel", "did you mean `title`?"],
     ["onGap", "did you mean `on_gap`?"],
     ["zebra", "known here: `fallbacks`, `on_gap`, `primary`, `title`"],
-  ])("%s: %s", (name, hint) => {
+  ])("%s gets the hint: %s", (name, hint) => {
     expect(suggest(name, known)).toBe(hint);
   });
 
@@ -69,7 +69,7 @@ describe("locations", () => {
     ["us", "us-gov-west-1", "same"],
     ["global", "us", "same"],
     ["us", "global", "wider"],
-  ])("a row of %s with evidence of %s: %s", (claim, evidence, outcome) => {
+  ])("a row of %s with evidence of %s is %s", (claim, evidence, outcome) => {
     expect(compareAreas(areaOf(claim) ?? ["?"], areaOf(evidence) ?? ["?"])).toBe(outcome);
   });
 
@@ -118,7 +118,7 @@ describe("credentials in messages", () => {
     "mistral-large-latest",
     "x".repeat(40),
     "europe-west4",
-  ])("%s is a name", (name) => {
+  ])("%s is shown as a name", (name) => {
     expect(quote(name)).toBe(`\`${name}\``);
   });
 
@@ -156,7 +156,7 @@ describe("credentials in messages", () => {
     expect(redactLine(line)).toHaveLength(line.length);
   });
 
-  test("our own keys are known by their form", () => {
+  test("a key of Signalbox is recognised by its form", () => {
     expect(looksLikeSecret("sbx_production_ab12cd_0123456789abcdefghijABCDEFGHIJ")).toBe(true);
   });
 });
@@ -166,6 +166,6 @@ test.each([
   ["30s", 30_000],
   ["10m", 600_000],
   ["1h", 3_600_000],
-])("%s is %d ms", (text, expected) => {
+])("the duration %s is %d ms", (text, expected) => {
   expect(milliseconds(text)).toBe(expected);
 });

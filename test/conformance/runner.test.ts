@@ -242,7 +242,7 @@ describe("running cases", () => {
     expect(result?.outcome).toEqual({ kind: "not_compiling", detail: "broken" });
   });
 
-  test("a broken installation is not", async () => {
+  test("a broken installation ends the run with an error", async () => {
     await expect(
       runCases([caseOf({ want_result: [] })], broken("ARTEFACT_DAMAGED")),
     ).rejects.toThrow("broken");
@@ -278,24 +278,24 @@ describe("assessing a run", () => {
     expect(report(assessment, "v0")).toContain("UNEXPECTED");
   });
 
-  test("so is one that does not compile", () => {
+  test("a case that does not compile and is not listed is unexpected", () => {
     expect(isAsKnown(assess([result("a", { kind: "not_compiling", detail: "" })], {}))).toBe(false);
   });
 
-  test("a listed one is known, and reported with its reason", () => {
+  test("a listed wrong result is known, and reported with its reason", () => {
     const assessment = assess([result("a", wrong)], { a: "because" });
     expect(isAsKnown(assessment)).toBe(true);
     expect(report(assessment, "v0")).toMatch(/a \(cases\.yaml\): gives \[\]\n\s+because/);
   });
 
-  test("a listed one that has become right is outdated; one that did not run is not", () => {
+  test("a listed case that has become right is outdated, and one that did not run is not", () => {
     const assessment = assess([result("a", { kind: "right" })], { a: "because", b: "elsewhere" });
     expect(assessment.outdated).toEqual(["a"]);
     expect(isAsKnown(assessment)).toBe(false);
     expect(report(assessment, "v0")).toContain("OUTDATED");
   });
 
-  test("names that objects inherit are no entries", () => {
+  test("names that objects inherit are not taken for listed cases", () => {
     expect(isAsKnown(assess([result("constructor", wrong)], {}))).toBe(false);
   });
 

@@ -50,7 +50,7 @@ describe("links", () => {
     expect(await codes("prod")).toEqual(["INCLUDE_OUTSIDE"]);
   });
 
-  test("a folder that leads out is refused too", async () => {
+  test("a linked folder that leads out is refused too", async () => {
     write({
       "teams/a.yaml": "vocabulary: {}\n",
       "infra/routes.yaml": `include: ["teams/*.yaml"]\n${CLEAN}`,
@@ -108,7 +108,7 @@ describe("signalbox check over several files", () => {
     expect((await run("infra", "--config", "routes.yaml")).code).toBe(2);
   });
 
-  test("the variable chooses the environment where the flag does not", async () => {
+  test("SIGNALBOX_ENVIRONMENT chooses the environment where no flag does", async () => {
     write({ "routes.yaml": CLEAN, "routes.eu.yaml": "{}\n", "routes.us.yaml": "{}\n" });
     let stdout = "";
     const io = {

@@ -93,7 +93,7 @@ describe("included files", () => {
     expect(diagnostics.map(({ code }) => code)).not.toContain("INCLUDE_DUPLICATE");
   });
 
-  test("a pattern passes over routes.yaml, its overlays and hidden files", async () => {
+  test("a pattern does not include routes.yaml, its overlays and hidden files", async () => {
     const { table, diagnostics } = await compileFiles({
       ...SPLIT,
       "routes.yaml": (SPLIT["routes.yaml"] ?? "").replace(
@@ -121,7 +121,7 @@ describe("included files", () => {
     expect(diagnostics.map(({ code, line }) => [code, line])).toEqual([["WRONG_VALUE", 1]]);
   });
 
-  test("an included file that is no mapping, or of another version", async () => {
+  test("an included file that is a list or of another version is an error", async () => {
     const list = await compileFiles({ ...SPLIT, "teams/list.yaml": "- a\n" });
     expect(lines(list)[0]).toMatch(/^WRONG_TYPE teams\/list\.yaml:1:1 /);
     const version = await compileFiles({ ...SPLIT, "teams/next.yaml": "version: 2\n" });
@@ -186,7 +186,7 @@ describe("overlays", () => {
     expect(table?.workspaces.acme?.approve.capabilities).toEqual([]);
   });
 
-  test("an unknown environment names those that there are", async () => {
+  test("an unknown environment is an error that lists the known ones", async () => {
     expect(lines(await overlay("{}", "prod"))).toEqual([
       "ENVIRONMENT_UNKNOWN routes.yaml:1:1 `prod` is not an environment of this file: there is no overlay for it (known here: production, staging)",
     ]);
@@ -213,7 +213,7 @@ describe("overlays", () => {
     );
   });
 
-  test("an overlay lies upon included files too", async () => {
+  test("an overlay changes rows of included files too", async () => {
     const { table } = await compileFiles(
       { ...SPLIT, "routes.eu.yaml": "providers: { alpha-eu: { base_url: https://eu.example } }\n" },
       "eu",

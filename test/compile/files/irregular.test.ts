@@ -232,7 +232,7 @@ describe("signalbox check", () => {
   });
 });
 
-test("the body of a request that never ends is too long", async () => {
+test("explain refuses a request body that never ends as too long", async () => {
   const cwd = temporaryFolder();
   writeTo(cwd, FILES);
   const request = await runCommand(explainRequest, [...POINT, "--request", "/dev/zero", ...CACHE], {
