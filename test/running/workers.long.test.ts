@@ -188,5 +188,24 @@ describe.skipIf(process.platform !== "linux")(
         });
       },
     );
+
+    it(
+      "connections that no worker has taken are closed when the last worker is killed",
+      { timeout: 120_000 },
+      async () => {
+        const provider = await startProvider();
+        const server = await SpawnedServer.start(writeFixture(provider.url), ["--workers", "2"]);
+        const { workers } = server;
+        for (const pid of workers) process.kill(pid, "SIGSTOP");
+        const waiting = Promise.allSettled([status(server), status(server)]);
+        await delay(500);
+        for (const pid of workers) process.kill(pid, "SIGKILL");
+        expect((await waiting).map((each) => each.status)).toEqual(["rejected", "rejected"]);
+        await expect.poll(() => metric(server, RESTARTS), { timeout: 60_000 }).toBe(2);
+        await expect.poll(() => metric(server, READY), { timeout: 60_000 }).toBe(2);
+        server.child.kill("SIGTERM");
+        expect(await server.exited).toBe(0);
+      },
+    );
   },
 );

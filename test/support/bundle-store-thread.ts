@@ -2,8 +2,8 @@ import { rolldown } from "rolldown";
 import { STORE_THREAD } from "./store-thread.ts";
 
 /**
- * Bundles the store's thread, as it is in the package: each of its threads would load sixty sources one
- * by one.
+ * Bundles the store's thread, as it is in the package: each of its threads would load sixty
+ * sources one by one.
  */
 export default async function bundleStoreThread(): Promise<void> {
   const bundle = await rolldown({
