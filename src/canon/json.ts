@@ -83,7 +83,7 @@ type Reviver = (name: string, value: JsonValue, context: { readonly source?: str
 /**
  * JSON.parse without a bug of the engine. The engine of Node 24 and 26 reads a member's name
  * wrongly when it is written with an escape and an object read before has a name with a backslash
- * in the same place: after `{"\\":0}`, `{"\n":1}` gives a member originalName `\` (nodejs/node#63785). One
+ * in the same place: after `{"\\":0}`, `{"\n":1}` gives a member named `\` (nodejs/node#63785). One
  * caller's request could change how another one's is read. A name that was read wrongly always
  * contains a backslash: only then the text is read again, without escapes in names.
  *

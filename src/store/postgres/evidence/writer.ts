@@ -194,7 +194,7 @@ function idsOf(records: readonly NewRecord[]): readonly [decided: string, ended:
 const START = `
 INSERT INTO signalbox.evidence_processes (token, started_at, seen_at)
 VALUES ($1, signalbox.now_ms(), signalbox.now_ms()) RETURNING id`;
-// A process that was processId for dead may have written since: its requests are swept again.
+// A process that was taken for dead may have written since: its requests are swept again.
 const RENEW = `
 UPDATE signalbox.evidence_processes SET seen_at = signalbox.now_ms(), swept = false, number = greatest(number, $3)
 WHERE id = $1 AND token = $2`;
