@@ -139,7 +139,7 @@ describe.each([...STREAMED])("$name, streamed", (surface: Surface) => {
   });
 });
 
-describe("all of them together", () => {
+describe("all requests together", () => {
   it("each request has one decision record and one outcome record", () => {
     expect(recorded).toBe(PLAYED.length + 2 * COLUMNS.length);
     expect(server.server.store.evidence.health()).toMatchObject({
@@ -164,7 +164,7 @@ describe("all of them together", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("break enough streams after their beginning to prove something", () => {
+  it("include enough broken streams and enough saved ones to prove something", () => {
     const streams = played.filter(({ cell }) => cell.column.stream);
     const broken = streams.filter(({ cell, answer }) => fateOf(cell, answer) === "broken stream");
     expect(broken.length).toBeGreaterThan(fewOrMany(50, 100));
@@ -173,7 +173,7 @@ describe("all of them together", () => {
     ).toBeGreaterThan(fewOrMany(50, 100));
   });
 
-  it.each(KNOWN)("fail as known: $reason", (known) => {
+  it.each(KNOWN)("still fail as known: $reason", (known) => {
     const failing = played
       .filter(({ cell }) => known.cells(cell))
       .filter((one) => problemsOf(one).length > 0);

@@ -150,8 +150,8 @@ describe.each(NAMES)("a provider: %s", (name) => {
   });
 });
 
-describe("all of them together", () => {
-  it("answer without a fault", () => {
+describe("all requests together", () => {
+  it("are answered whole where there is no fault", () => {
     for (const { own, spare } of undamaged.values()) {
       expect(own).toMatchObject({ status: 200, seen: { end: "whole", problems: [] } });
       expect(spare).toMatchObject({ status: 200, seen: { end: "whole", problems: [] } });

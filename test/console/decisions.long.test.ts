@@ -321,7 +321,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(await cell.textContent()).toBe("exceeds_remaining_budget $ per day of the key");
     });
 
-    test("an older record without the start of its calls has its waiting at the end", async () => {
+    test("an older record without the start of its calls shows its waiting time at the end", async () => {
       const calls = WAITED.calls.map((each) => ({ ...each, start_ms: null }));
       const page = await stage.open("#/decisions/req_waited", {
         "GET /v1/decisions/*": { body: { ...WAITED, calls } },
@@ -333,7 +333,7 @@ describe.skipIf(CHROMIUM === null)(
       await expect.poll(() => last.textContent()).toBe("waiting, in all20.1\u00A0s");
     });
 
-    test("a decision shows why each candidate was taken or passed over, and the rule", async () => {
+    test("a decision shows why each candidate was chosen or skipped, and the rule", async () => {
       const path = `GET /v1/decisions/${DECISION.id}/explanation`;
       const answers: Answers = {
         [path]: { body: EXPLANATION },

@@ -305,7 +305,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(await keys.getByText("expires soon").count()).toBe(expiresSoon ? 1 : 0);
   });
 
-  test("an endpoint of which calls fail is failing, and none of the healthy ones", async () => {
+  test("an endpoint whose calls fail is listed as failing, and healthy ones are not", async () => {
     const page = await stage.open(
       "#/",
       {
@@ -333,30 +333,35 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
   test.each([
     ["no larger share", 1, 0],
     ["a larger share", 2, 1],
-  ])("more requests with %s of denials are red %s times", async (_, times, red) => {
-    const before = measures(10_000);
-    const totals = measures(20_000, { denied: times * 500, refused: 100 });
-    const page = await stage.open("#/", {
-      ...READS,
-      "GET /v1/governance/summary": ({ query }) => ({
-        body: query.has("end")
-          ? { ...summary(null), totals: before }
-          : { ...summary(query.get("group_by"), SHADOWS), totals },
-      }),
-    });
-    await page.getByText("against the 24 h before").waitFor();
-    const figure = page.locator(".figure").filter({ hasText: "Denied or refused" });
-    expect(await figure.textContent()).toContain(
-      `${(times * 500 + 100).toLocaleString("en")} of 20.0K`,
-    );
-    expect(await figure.locator(".stop").count()).toBe(red);
-    const table = page.getByRole("region", { name: "Traffic by route" });
-    expect((await table.locator("th").allTextContents()).slice(3, 5)).toEqual([
-      "Failed",
-      "Failed, %",
-    ]);
-    expect((await table.locator("tbody tr").first().locator("td").allTextContents())[4]).toBe("1%");
-  });
+  ])(
+    "more requests with %s of denials (%s times as many) show %s red figures",
+    async (_, times, red) => {
+      const before = measures(10_000);
+      const totals = measures(20_000, { denied: times * 500, refused: 100 });
+      const page = await stage.open("#/", {
+        ...READS,
+        "GET /v1/governance/summary": ({ query }) => ({
+          body: query.has("end")
+            ? { ...summary(null), totals: before }
+            : { ...summary(query.get("group_by"), SHADOWS), totals },
+        }),
+      });
+      await page.getByText("against the 24 h before").waitFor();
+      const figure = page.locator(".figure").filter({ hasText: "Denied or refused" });
+      expect(await figure.textContent()).toContain(
+        `${(times * 500 + 100).toLocaleString("en")} of 20.0K`,
+      );
+      expect(await figure.locator(".stop").count()).toBe(red);
+      const table = page.getByRole("region", { name: "Traffic by route" });
+      expect((await table.locator("th").allTextContents()).slice(3, 5)).toEqual([
+        "Failed",
+        "Failed, %",
+      ]);
+      expect((await table.locator("tbody tr").first().locator("td").allTextContents())[4]).toBe(
+        "1%",
+      );
+    },
+  );
 
   test("the course of the requests can be read as a table", async () => {
     const page = await stage.open("#/", READS);
@@ -567,7 +572,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       },
     });
 
-    test("spend has them in the row of the key, without a forecast, and not in the workspace's", async () => {
+    test("spend lists refused requests in the row of the key, without a forecast, and not in the workspace's", async () => {
       const page = await stage.open("#/spend?window=24h", refusedBy("key"), { now });
       const reasonRows = page
         .getByRole("region", { name: "Refused by limits in this time span" })
@@ -605,7 +610,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       expect(stage.complaints).toEqual([]);
     });
 
-    test("the overview has one line for them, and one for unknown models", async () => {
+    test("the overview has one line for refused requests of a key, and one for unknown models", async () => {
       const page = await stage.open("#/", refusedBy("key"), { now });
       const attention = page.getByRole("region", { name: "Needs attention" });
       const all = () => attention.getByRole("listitem").allTextContents();
@@ -627,7 +632,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     });
   });
 
-  test("spend is distinguished by several at once, and a provider excludes keys and routes", async () => {
+  test("spend is grouped by several dimensions at once, and a provider excludes keys and routes", async () => {
     const page = await stage.open("#/spend", READS);
     const grouped = (): string | null | undefined =>
       stage.server.requests.findLast(({ path }) => path === "/v1/spend")?.query.get("group_by");

@@ -86,7 +86,7 @@ const IN_ORDER = new Set(["Service keys", "Policies"]);
 describe("every example of the contract, sent to a server", () => {
   const free = ENDPOINTS.filter(({ tag }) => !IN_ORDER.has(tag));
   it.each(free.flatMap(({ id }) => namesOf(id).map((name) => [id, name] as const)))(
-    "%s %s",
+    "%s %s is answered with 200",
     async (id, name) => {
       const { status, text } = await sendExample(id, name);
       expect(status).toBe(200);
@@ -94,7 +94,7 @@ describe("every example of the contract, sent to a server", () => {
     },
   );
 
-  it("keys, in the order of their lives", async () => {
+  it("the examples of keys are answered, from creation to deletion", async () => {
     await sendExample("createKey", "plain");
     const made = JSON.parse((await sendExample("createKey", "exchangeable")).text);
     real.set(EXAMPLE_KEY, made.id);
@@ -108,7 +108,7 @@ describe("every example of the contract, sent to a server", () => {
     expect((await sendExample("deleteNamedKey", null)).text).toContain("revoked");
   });
 
-  it("policies, in the order of a change", async () => {
+  it("the examples of policies are answered, from approval to withdrawal", async () => {
     const look = async (): Promise<Answered> => {
       const answered = await sendExample("retrievePolicy", null);
       real.set(EXAMPLE_ETAG, answered.headers.get("etag") ?? "");
@@ -151,7 +151,10 @@ describe("every example of the contract, sent to a server", () => {
 });
 
 describe("the examples in the document", () => {
-  it.each(ENDPOINTS.map((endpoint) => [endpoint.id, endpoint] as const))("%s", (_, endpoint) => {
-    expect(exampleDeviations(endpoint)).toEqual([]);
-  });
+  it.each(ENDPOINTS.map((endpoint) => [endpoint.id, endpoint] as const))(
+    "of %s match the contract",
+    (_, endpoint) => {
+      expect(exampleDeviations(endpoint)).toEqual([]);
+    },
+  );
 });

@@ -139,7 +139,7 @@ describe("ceilings of the workspace", () => {
     ["none", ["c"]],
     ["transient", ["c"]],
     ["days_30", ["b", "c"]],
-  ] as const)("exclude what keeps data for longer than %s", (retention, expected) => {
+  ] as const)("exclude candidates that keep data for longer than %s", (retention, expected) => {
     const decision = decided(rows({ retention }), preferring({ data_collection: "allow" }));
     expect(plan(decision)).toEqual(expected);
     expect(decision.trace[0]).toMatchObject({
@@ -214,7 +214,7 @@ describe("limits of an endpoint's wire protocol", () => {
     },
   );
 
-  it("exclude such a fallback where the route has on_gap: narrow, and record it", () => {
+  it("exclude a fallback without the feature where the route has on_gap: narrow, and record it", () => {
     const decision = decide(
       mixed("narrow"),
       fakePolicies(),
@@ -326,7 +326,7 @@ describe("approvals of the table", () => {
     });
   });
 
-  it("excludes such a fallback where the route has on_gap: narrow, and records it", () => {
+  it("excludes a fallback without a capability where the route has on_gap: narrow, and records it", () => {
     const rows = table({
       endpoints: [endpoint("a"), endpoint("b", { capabilities: ["tools"] })],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
@@ -345,7 +345,7 @@ describe("approvals of the table", () => {
     });
   });
 
-  it("denies when the primary lacks it, even with on_gap: narrow", () => {
+  it("denies a capability that the primary lacks, even with on_gap: narrow", () => {
     const rows = table({
       endpoints: [endpoint("a", { capabilities: [] }), endpoint("b")],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
@@ -461,21 +461,24 @@ describe("approvals of the table", () => {
     ["larger", 8_001, 8_000, "CONTEXT_NOT_APPROVED"],
     ["unknown", null, 8_000, "CONTEXT_NOT_APPROVED"],
     ["any, where none is approved", 2_000, null, "CONTEXT_NOT_APPROVED"],
-  ])("a model's context window for embeddings: %s", (_name, window, largest, expected) => {
-    const rows = table({
-      models: [model("m", { operations: ["embed"], dimensions: [256], contextWindow: window })],
-      routes: [route("r", "a", [], { operations: ["embed"] })],
-      workspaces: [workspace("w", { dimensions: [256], contextWindow: largest })],
-    });
-    const decision = decide(
-      rows,
-      fakePolicies(),
-      identity,
-      question({ shape: shape({ operation: "embeddings" }) }),
-      NOW,
-    );
-    expect(decision.outcome === "deny" ? reason(decision) : null).toBe(expected);
-  });
+  ])(
+    "a context window for embeddings, %s (%s, approved %s), has the denial %s",
+    (_name, window, largest, expected) => {
+      const rows = table({
+        models: [model("m", { operations: ["embed"], dimensions: [256], contextWindow: window })],
+        routes: [route("r", "a", [], { operations: ["embed"] })],
+        workspaces: [workspace("w", { dimensions: [256], contextWindow: largest })],
+      });
+      const decision = decide(
+        rows,
+        fakePolicies(),
+        identity,
+        question({ shape: shape({ operation: "embeddings" }) }),
+        NOW,
+      );
+      expect(decision.outcome === "deny" ? reason(decision) : null).toBe(expected);
+    },
+  );
 
   it("uses the workspace's moderation route where the request names none", () => {
     const rows = (defaultModerationRoute: string | null) =>
@@ -511,7 +514,7 @@ describe("preferences", () => {
     ],
     ["max price", { max_price: { input: 0.5 } }, ["b"]],
     ["max price of output and of a request", { max_price: { output: 1, request: 0 } }, ["b"]],
-  ] as const)("%s", (_, preferences, expected) => {
+  ] as const)("%s: %j gives the plan %j", (_, preferences, expected) => {
     const cheap = endpoint("b", {
       provider: "q",
       region: "us-east",
@@ -642,7 +645,7 @@ describe("preferences", () => {
 });
 
 describe("policies", () => {
-  it("receives only values of the table", () => {
+  it("receive only values of the table", () => {
     const policies = fakePolicies();
     const unknownCaller = {
       ...identity,

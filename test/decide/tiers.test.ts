@@ -76,7 +76,7 @@ describe("tiers of a plan", () => {
       "latency:b|latency:d|latency:a|latency:c",
     ],
     ["measured limits", { preferred_max_latency: { p50: 1 } }, "weighted:a,b|least_in_flight:c,d"],
-  ])("%s", (_, preferences, expected) => {
+  ])("with %s (%j) are %s", (_, preferences, expected) => {
     const decision = decided(SHARED, preferences);
     expect(layout(decision)).toBe(expected);
     expect(decision).toMatchObject({ maxCandidates: null });
@@ -110,7 +110,7 @@ describe("tiers of a plan", () => {
     expect(layout(decided(SHARED, preferences, policies(regions)))).toBe(expected);
   });
 
-  it("are renumbered where a policy excludes a whole one", () => {
+  it("are renumbered where a policy excludes a whole tier", () => {
     expect(layout(decided(SHARED, null, policies([], ["a", "b"])))).toBe("least_in_flight:c,d");
   });
 
@@ -131,7 +131,7 @@ describe("tiers of a plan", () => {
     expect([ask("deny"), ask("narrow")]).toEqual(["capability_not_supported", "weighted:a"]);
   });
 
-  it("a shadow policy that would only part equals would change something", () => {
+  it("a shadow policy that would only split equals is reported as a change if promoted", () => {
     const rows = fixture([tier(["a", "b"], "weighted")]);
     const shadow = (region: string) => decided(rows, null, policies([region], [], "candidate"));
     expect(layout(shadow("eu"))).toBe("weighted:a,b");

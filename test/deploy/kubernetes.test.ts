@@ -154,7 +154,7 @@ describe("the pods", () => {
 describe("services and network policies of the pods", () => {
   const { labels } = template.metadata;
 
-  it("selects them by a label that they have", () => {
+  it("select the pods by their labels", () => {
     const selectors: readonly Document[] = [
       deployment.spec.selector.matchLabels,
       one("PodDisruptionBudget").spec.selector.matchLabels,
@@ -169,7 +169,7 @@ describe("services and network policies of the pods", () => {
     expect(one("ServiceAccount").metadata.name).toBe(pod.serviceAccountName);
   });
 
-  it("leads to ports that they have", () => {
+  it("lead to the named ports of the pods", () => {
     const targets = [one("Service"), one("Service", "signalbox-admin")].flatMap(({ spec }) =>
       spec.ports.map(({ targetPort }: Document) => targetPort),
     );
@@ -181,7 +181,7 @@ describe("services and network policies of the pods", () => {
     ).toEqual([]);
   });
 
-  it("admits products on the public port only, and the server to its dependencies", () => {
+  it("admit products on the public port only, and the server to its dependencies", () => {
     const { ingress, egress, policyTypes } = one("NetworkPolicy").spec;
     expect(policyTypes).toEqual(["Ingress", "Egress"]);
     const admitted = ingress.map((rule: Document) => [
