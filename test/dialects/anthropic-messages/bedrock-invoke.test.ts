@@ -118,7 +118,7 @@ describe("a request to Bedrock's InvokeModel", () => {
     });
   });
 
-  it("is the protocol's own where the provider has no such flag", () => {
+  it("has the protocol's own path, headers and body where the provider has no such flag", () => {
     const { path, headers, body: sent } = sentBy(relayed(hello, { provider: { flags: [] } }));
     expect([path, headers, sent]).toEqual([
       "/v1/messages",
@@ -154,7 +154,7 @@ describe("a count at Bedrock", () => {
     });
   });
 
-  it("has a limit above the budget for thinking", () => {
+  it("has an output limit above the thinking budget", () => {
     const thinking = { type: "enabled", budget_tokens: 2_000 };
     expect(countedBody(counted({ ...COUNT, thinking }))).toMatchObject({
       max_tokens: 2_001,
@@ -321,7 +321,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     expect(stream.hasOutput).toBe(false);
   });
 
-  it("an error of the model's server inside a frame is one too", () => {
+  it("an error event of the model's server inside a frame is a failure with its code", () => {
     const error = { type: "error", error: { type: "overloaded_error", message: "secret text" } };
     expect(play(streaming, chunks(start, open, error)).failure).toMatchObject({
       kind: "error_frame",
@@ -349,7 +349,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     );
   });
 
-  it("frames of other names are passed over, and events of other names relayed", () => {
+  it("frames of other names are ignored, and events of other names relayed", () => {
     const strange = encodeFrame(
       { ":event-type": "initial-response", ":message-type": "event" },
       {},
@@ -370,7 +370,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     ]);
   });
 
-  it("a frame that would never end is refused at once", () => {
+  it("a frame that declares more than the limit is refused before it is complete", () => {
     const endless = new Uint8Array(12);
     const view = new DataView(endless.buffer);
     view.setUint32(0, 17 * 1024 * 1024);

@@ -156,7 +156,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["call_ids_rewritten"]);
   });
 
-  it("omits blank texts, and messages without anything else", () => {
+  it("omits blank texts, and messages that are then empty", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -282,20 +282,23 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["image_detail_dropped"]);
   });
 
-  it.each(["%%%", "//8="])("a text file of no text is the caller's mistake: %s", (data) => {
-    const file = {
-      kind: "file",
-      source: { kind: "base64", mediaType: "text/plain", data },
-      name: null,
-      cache: null,
-    } as const;
-    for (const turns of [
-      [user(file)],
-      [{ role: "tool", results: [{ ...result("1"), content: [file] }] }] as const,
-    ]) {
-      expect(refusal({ turns })).toMatchObject({ status: 400, code: "invalid_file_data" });
-    }
-  });
+  it.each(["%%%", "//8="])(
+    "a text file that is not text is refused with invalid_file_data: %s",
+    (data) => {
+      const file = {
+        kind: "file",
+        source: { kind: "base64", mediaType: "text/plain", data },
+        name: null,
+        cache: null,
+      } as const;
+      for (const turns of [
+        [user(file)],
+        [{ role: "tool", results: [{ ...result("1"), content: [file] }] }] as const,
+      ]) {
+        expect(refusal({ turns })).toMatchObject({ status: 400, code: "invalid_file_data" });
+      }
+    },
+  );
 
   it("tools are sent with their whole schema", () => {
     const parameters = {
@@ -332,11 +335,14 @@ describe("a request as messages", () => {
       false,
       { type: "tool", name: "g", disable_parallel_tool_use: true },
     ],
-  ] as const)("choice %j, parallel %j", (toolChoice, parallelToolCalls, expected) => {
-    expect(
-      format({ tools: [tool("f"), tool("g")], toolChoice, parallelToolCalls }).body.tool_choice,
-    ).toEqual(expected);
-  });
+  ] as const)(
+    "the tool choice %j with parallel calls %j is sent as %j",
+    (toolChoice, parallelToolCalls, expected) => {
+      expect(
+        format({ tools: [tool("f"), tool("g")], toolChoice, parallelToolCalls }).body.tool_choice,
+      ).toEqual(expected);
+    },
+  );
 
   it("only the allowed tools are sent", () => {
     const tools = [tool("f"), tool("g")];
@@ -364,7 +370,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["schema_name_dropped"]);
   });
 
-  it("hints are mapped or omitted", () => {
+  it("a service tier is mapped where the protocol has it, and other hints are omitted on record", () => {
     const hints = (serviceTier: string | null) =>
       format({ hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null } });
     expect([hints("auto").body.service_tier, hints("auto").dropped]).toEqual(["auto", []]);
@@ -397,7 +403,7 @@ describe("a request as messages", () => {
   });
 });
 
-describe("how much to think", () => {
+describe("the requested reasoning", () => {
   const requested = (more: Partial<ReasoningRequest>): ReasoningRequest => ({
     effort: "unspecified",
     budget: null,
@@ -463,7 +469,7 @@ describe("how much to think", () => {
       ["reasoning_display_dropped"],
     ],
     ["how nothing is shown", { display: "auto" }, null, {}, ["reasoning_display_dropped"]],
-  ])("%s", (_name, reasoning, model, expected, dropped) => {
+  ])("%s: %j, for a model with %j, is sent as %j", (_name, reasoning, model, expected, dropped) => {
     const { body, dropped: lost } = format(
       { reasoning: requested(reasoning), maxOutputTokens: 10_000 },
       { reasoning: model },
@@ -473,7 +479,7 @@ describe("how much to think", () => {
     expect(lost).toEqual(dropped);
   });
 
-  it("a budget must fit: not below the protocol's least, and below the caller's limit", () => {
+  it("a budget below the minimum, or not below the caller's limit, is refused", () => {
     expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({
       code: "invalid_reasoning_budget",
     });

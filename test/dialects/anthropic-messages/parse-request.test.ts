@@ -701,7 +701,7 @@ describe("refused bodies", () => {
       expect(error).toMatchObject({ message: expect.stringContaining("2026-10-21") });
   });
 
-  it("members without a value are no stored state", () => {
+  it("members without a value require no stored state", () => {
     const empty = body({
       container: { id: null, skills: [] },
       thread: null,
@@ -713,7 +713,7 @@ describe("refused bodies", () => {
     expect(read(empty).shape.features).toEqual([]);
   });
 
-  it("both versions are accepted", () => {
+  it("a body is read alike under both versions", () => {
     expect(read(hello, { version: "2023-06-01", betas: [] }).shape).toEqual(
       read(hello, NEWEST).shape,
     );
@@ -722,7 +722,7 @@ describe("refused bodies", () => {
     ).toEqual([]);
   });
 
-  it("a number beyond a double is no object", () => {
+  it("a number beyond a double is refused where an object is expected", () => {
     const value = parseJsonBytes(
       encoder.encode(`{"model":"r","max_tokens":1,"messages":[],"metadata":1e999}`),
     );
@@ -771,7 +771,7 @@ describe("bodies that the schema refuses", () => {
     expect(validate(value as JsonObject)).toMatchObject({ status: 400, param });
   });
 
-  it("an unknown member, by its name and with the name that was meant", () => {
+  it("an unknown member is refused by its name, with the name that was meant", () => {
     expect(messagesSurface.refuseUnknown(body({ stop_sequence: ["a"] }), "reject")).toMatchObject({
       code: "unknown_field",
       param: "stop_sequence",

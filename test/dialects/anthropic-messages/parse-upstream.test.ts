@@ -206,7 +206,7 @@ describe("a stream of messages", () => {
     ["model_context_window_exceeded", {}, { reason: "context_window" }],
     ["tool_use", {}, { reason: "tool_calls" }],
     ["refusal", {}, { reason: "refusal" }],
-  ])("%s ends it", (reason, more, finish) => {
+  ])("the stop reason %s finishes the stream", (reason, more, finish) => {
     expect(parseEvents([start, ended(reason, more), stop]).at(-1)).toMatchObject({
       type: "finish",
       ...finish,
@@ -353,7 +353,7 @@ describe("a whole message", () => {
     ["malformed", []],
     ["malformed", { stop_reason: "end_turn" }],
     ["error_frame", { type: "error", error: { type: "api_error", message: "secret text" } }],
-  ])("%s: %j", (kind, value) => {
+  ])("fails as %s: %j", (kind, value) => {
     expect(read(value)).toEqual([{ type: "failure", failure: expect.objectContaining({ kind }) }]);
   });
 
@@ -366,7 +366,7 @@ describe("a whole message", () => {
     expect(reported.map(({ type }) => type)).toEqual(["start", "failure"]);
   });
 
-  it("a count is one with a count", () => {
+  it("a count is read from input_tokens, and malformed without it", () => {
     const count = { purpose: "count" } as const;
     expect(collectAnswer(read({ input_tokens: 12 }, count))).toMatchObject({
       usage: { input: 12 },
@@ -404,7 +404,7 @@ describe("an answer with an error status", () => {
     [429, error("rate_limit_error", "secret text"), "rate_limited", "rate_limit_error"],
     [500, "secret text", "server_error", null],
     [529, error("overloaded_error", "secret text"), "overloaded", "overloaded_error"],
-  ])("%s %j", (status, value, kind, code) => {
+  ])("with the status %s and %j is %s, with the code %s", (status, value, kind, code) => {
     // The member is judged where the request is known (test/http/callers-mistakes.test.ts).
     const { param: _, ...rest } = read(status, value);
     expect(rest).toEqual({ kind, status, retryAfter: null, code });

@@ -109,7 +109,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     ).toMatchObject({ thinking });
   });
 
-  it("a count gets no limit", () => {
+  it("a count is sent without an output limit", () => {
     const { endpoint, provider } = targetWith();
     const request = read(
       { model: "r", messages: hello.messages ?? [] },
@@ -249,13 +249,13 @@ describe("the stream on its way back", () => {
     ["malformed", [open]],
     ["malformed", [start, encoder.encode("data: {oops\n\n")]],
     ["malformed", [start, open, start]],
-  ] as const)("%s: %#", (kind, events) => {
+  ] as const)("fails as %s: %#", (kind, events) => {
     const observer = observe();
     for (const event of events) observer.push(event);
     expect(observer.endStream().ending.failure?.kind).toBe(kind);
   });
 
-  it("an event that does not end is too large", () => {
+  it("fails as too_large at an event that does not end", () => {
     const observer = observe();
     observer.push(start);
     const chunk = new Uint8Array(1024 * 1024).fill(97);
@@ -279,7 +279,7 @@ describe("the stream on its way back", () => {
     ["refusal", "refusal"],
     ["pause_turn", "pause"],
     ["of_the_future", "other"],
-  ])("%s is %s", (reason, finish) => {
+  ])("the stop reason %s is recorded as %s", (reason, finish) => {
     const observer = observe();
     for (const event of [
       start,
@@ -339,13 +339,13 @@ describe("the whole answer on its way back", () => {
     ["malformed", { type: "message", content: [] }],
     ["malformed", { type: "message", stop_reason: "end_turn" }],
     ["error_frame", { type: "error", error: { type: "api_error", message: "secret text" } }],
-  ])("%s: %j", (kind, value) => {
+  ])("fails as %s: %j", (kind, value) => {
     const { ending, bytes } = judge(value);
     expect([ending.failure?.kind, bytes.length]).toEqual([kind, 0]);
     expect(JSON.stringify(ending)).not.toContain("secret");
   });
 
-  it("is a count only with a count", () => {
+  it("a count is read from input_tokens, and malformed without it", () => {
     const count = (value: unknown) =>
       countTokensSurface.relay.readAnswer(encoder.encode(JSON.stringify(value)), contextOf())
         .ending;

@@ -124,7 +124,7 @@ describe("an answer as a stream of messages", () => {
     ["refusal", "refusal"],
     ["content_filter", "refusal"],
     ["stop_sequence", "stop_sequence"],
-  ] as const)("%s is %s", (reason, stopReason) => {
+  ] as const)("the finish %s is rendered as the stop reason %s", (reason, stopReason) => {
     const { text } = print([{ type: "start", model: null }, finish(reason, "END")]);
     expect(dataOf(text.at(-2)).delta).toMatchObject({
       stop_reason: stopReason,
@@ -274,7 +274,7 @@ describe("a whole answer", () => {
   });
 
   it.each(['{"path":"/tm', "[1]", "9007199254740993"])(
-    "arguments that are no object are no call by mistake: %s",
+    "arguments that are no object are kept under INVALID_JSON, on record: %s",
     (json) => {
       const { body: message, dropped } = renderAnswer(blocks(...call(json)), contextOf());
       expect(message.content).toMatchObject([{ type: "tool_use", input: { INVALID_JSON: json } }]);
@@ -300,7 +300,7 @@ describe("a whole answer", () => {
     });
   });
 
-  it("a count without a count is a bug of the code that formats it", () => {
+  it("rendering a count without its number throws", () => {
     const answer = collectAnswer([{ type: "start", model: null }, finish("stop")]);
     expect(() => countTokensSurface.translation.renderAnswer(answer, contextOf())).toThrow(
       "without a count",

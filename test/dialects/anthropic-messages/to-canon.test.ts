@@ -288,11 +288,11 @@ describe("a body in canon", () => {
       { thinking: { type: "enabled", budget_tokens: 1_024 } },
       { effort: "unspecified", budget: 1_024 },
     ],
-  ])("reasoning %j", (members, reasoning) => {
+  ])("%j is read as the reasoning %j", (members, reasoning) => {
     expect(canon(body({ max_tokens: 9_000, ...members })).reasoning).toMatchObject(reasoning);
   });
 
-  it("a policy's cap holds, and the budget shrinks with it", () => {
+  it("a policy's cap lowers the limit and the thinking budget", () => {
     const value = body({ max_tokens: 8_000, thinking: { type: "enabled", budget_tokens: 5_000 } });
     const made = toCanon(read(value), "reject", { maxOutputTokens: 4_000, stripFields: [] });
     expect(made).toMatchObject({
@@ -309,7 +309,7 @@ describe("a body in canon", () => {
       { type: "auto", disable_parallel_tool_use: false },
       { toolChoice: { mode: "auto" }, parallelToolCalls: true },
     ],
-  ])("tool choice %j", (tool_choice, expected) => {
+  ])("the tool choice %j is read as %j", (tool_choice, expected) => {
     const tools = [{ name: "f", input_schema: {} }];
     expect(canon(body({ tools, tool_choice }))).toMatchObject(expected);
   });
@@ -381,7 +381,7 @@ describe("a body in canon", () => {
     );
   });
 
-  it("a count is one", () => {
+  it("a count has its purpose, no output limit and no stream", () => {
     const request = canon(
       { model: "r", system: "s", messages: hello.messages ?? [] },
       countTokensSurface,

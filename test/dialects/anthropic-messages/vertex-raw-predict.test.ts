@@ -107,7 +107,7 @@ describe("a request to Vertex AI's rawPredict", () => {
 });
 
 describe("an answer of Vertex AI", () => {
-  it("streams as the protocol's own does", () => {
+  it("is relayed byte for byte as a stream, unknown events included", () => {
     const events = [
       frame({ type: "vertex_event" }),
       frame({ type: "message_start", message: { usage: { input_tokens: 1 } } }),

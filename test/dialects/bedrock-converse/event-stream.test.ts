@@ -54,7 +54,7 @@ const reported = ({ headers, payload }: Frame) => ({
 });
 
 describe("frames of an event stream", () => {
-  it("have the checksum that everybody computes", () => {
+  it("have the CRC-32 that Node computes", () => {
     fc.assert(
       fc.property(bytes(500), (some) => {
         expect(crc32(some)).toBe(nodeCrc32(some));
@@ -108,7 +108,7 @@ describe("frames of an event stream", () => {
     );
   });
 
-  it("a damaged length is not waited for", () => {
+  it("a frame with a damaged length is refused without waiting for it", () => {
     const frame = codec.encode({ headers: {}, body: new Uint8Array(10) });
     frame[1] = 1;
     const reader = new FrameReader(LIMIT);
@@ -116,7 +116,7 @@ describe("frames of an event stream", () => {
     expect(reader.fault).toBe("malformed");
   });
 
-  it("are not kept where they are too long", () => {
+  it("are too_large at once where they exceed the limit", () => {
     const frame = codec.encode({ headers: {}, body: new Uint8Array(LIMIT) });
     const reader = new FrameReader(LIMIT);
     expect(reader.push(frame.subarray(0, 12))).toEqual([]);

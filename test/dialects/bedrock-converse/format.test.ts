@@ -128,7 +128,7 @@ describe("a request for Converse", () => {
     expect(merged.dropped).toEqual(["turns_merged"]);
   });
 
-  it("marks of parts within a result are omitted", () => {
+  it("cache marks of parts within a result are omitted, on record", () => {
     const marked = { ...result("1"), content: [{ ...text("ok"), cache: { ttl: null } }] };
     const { body, dropped } = format({
       turns: [user(text("a")), assistant(call("1")), { role: "tool", results: [marked] }],
@@ -310,7 +310,7 @@ describe("images, documents and sounds", () => {
     ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
     ["text/markdown", "md"],
     ["text/csv", "csv"],
-  ])("%s is %s", (mediaType, expected) => {
+  ])("a document of the type %s is sent in the format %s", (mediaType, expected) => {
     expect(
       format({ turns: [user(file("a", mediaType))] }).body.messages[0].content[0].document.format,
     ).toBe(expected);
@@ -403,16 +403,19 @@ describe("tools", () => {
       { tool: { name: "g" } },
       { type: "tool", name: "g", disable_parallel_tool_use: true },
     ],
-  ] as const)("choice %j, parallel %j", (toolChoice, parallelToolCalls, expected, additional) => {
-    const { body, dropped } = format({
-      tools: [tool("f"), tool("g")],
-      toolChoice,
-      parallelToolCalls,
-    });
-    expect(body.toolConfig.toolChoice).toEqual(expected);
-    expect(body.additionalModelRequestFields?.tool_choice).toEqual(additional);
-    expect(dropped).toEqual([]);
-  });
+  ] as const)(
+    "the choice %j with parallel calls %j is sent as %j",
+    (toolChoice, parallelToolCalls, expected, additional) => {
+      const { body, dropped } = format({
+        tools: [tool("f"), tool("g")],
+        toolChoice,
+        parallelToolCalls,
+      });
+      expect(body.toolConfig.toolChoice).toEqual(expected);
+      expect(body.additionalModelRequestFields?.tool_choice).toEqual(additional);
+      expect(dropped).toEqual([]);
+    },
+  );
 
   it("only allowed tools are sent", () => {
     const tools = [tool("f"), tool("g")];
@@ -433,7 +436,7 @@ describe("tools", () => {
     expect([all.body.toolConfig.toolChoice, all.dropped]).toEqual([undefined, []]);
   });
 
-  it("the choice `none` offers none; where the history has calls, one that stands for nothing is there", () => {
+  it("the choice `none` withholds the tools, and sends a placeholder where the history has calls", () => {
     const without = format({
       tools: [tool("f")],
       toolChoice: { mode: "none" },
@@ -496,14 +499,17 @@ describe("settings of the answer", () => {
     ["standard_only", { type: "default" }, ["service_tier_changed"]],
     ["auto", undefined, ["service_tier_changed"]],
     ["constructor", undefined, ["service_tier_changed"]],
-  ])("the tier %s", (serviceTier, expected, dropped) => {
-    const made = format({
-      hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null },
-    });
-    expect([made.body.serviceTier, made.dropped]).toEqual([expected, dropped]);
-  });
+  ])(
+    "the service tier %s is sent as %j, with the dropped fields %j",
+    (serviceTier, expected, dropped) => {
+      const made = format({
+        hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null },
+      });
+      expect([made.body.serviceTier, made.dropped]).toEqual([expected, dropped]);
+    },
+  );
 
-  it("hints about caches are omitted", () => {
+  it("cache hints are omitted, on record", () => {
     expect(
       format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } })
         .dropped,
@@ -518,12 +524,12 @@ describe("settings of the answer", () => {
     { logprobs: 0 },
     { verbosity: "low" },
     { format: { kind: "json_object" } },
-  ])("nothing disappears that the decision should have kept away: %j", (more) => {
+  ])("members that the protocol lacks are refused even if no earlier check refused: %j", (more) => {
     expect(refusal(more)).toMatchObject({ status: 400, code: "feature_not_supported" });
   });
 });
 
-describe("how much to think", () => {
+describe("the requested reasoning", () => {
   const requested = (more: Partial<ReasoningRequest>): ReasoningRequest => ({
     effort: "unspecified",
     budget: null,
@@ -572,7 +578,7 @@ describe("how much to think", () => {
       ["reasoning_display_dropped"],
     ],
     ["nothing", {}, null, {}, []],
-  ])("%s", (_name, reasoning, model, expected, dropped) => {
+  ])("%s: %j, for a model with %j, is sent as %j", (_name, reasoning, model, expected, dropped) => {
     const { body, dropped: lost } = format(
       { reasoning: requested(reasoning) },
       { reasoning: model },
@@ -604,7 +610,7 @@ describe("how much to think", () => {
       { reasoning_effort: "high" },
       ["budget_as_effort"],
     ],
-  ])("with %s, %j", (flag, reasoning, fields, dropped) => {
+  ])("with the flag %s, %j is sent as %j", (flag, reasoning, fields, dropped) => {
     const made = format(
       { reasoning: requested(reasoning) },
       { reasoning: table },
@@ -623,7 +629,7 @@ describe("how much to think", () => {
     expect(refused).toMatchObject({ status: 400, code: "invalid_reasoning_budget" });
   });
 
-  it("a budget must fit: not below the least, and below the caller's limit", () => {
+  it("a budget below the minimum, or not below the caller's limit, is refused", () => {
     expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({
       code: "invalid_reasoning_budget",
     });

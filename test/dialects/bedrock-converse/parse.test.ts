@@ -149,7 +149,7 @@ describe("a stream", () => {
     ["tool_use", "tool_calls"],
     ["guardrail_intervened", "content_filter"],
     ["content_filtered", "content_filter"],
-  ])("%s is %s", (stopReason, reason) => {
+  ])("the stop reason %s finishes with %s", (stopReason, reason) => {
     expect(said(stop(stopReason), metadata).at(-1)).toEqual({
       type: "finish",
       reason,
@@ -165,7 +165,7 @@ describe("a stream", () => {
   it.each([
     ["malformed_model_output", "malformed_model_output"],
     ["malformed_tool_use", "malformed_tool_use"],
-  ])("%s is a failure, with the counts before it", (stopReason, code) => {
+  ])("the stop reason %s is a failure, with the counts before it", (stopReason, code) => {
     for (const events of [
       said(delta(0, { text: "a" }), stop(stopReason), metadata),
       whole(answer([{ text: "a" }], stopReason)),
@@ -210,7 +210,7 @@ describe("a stream", () => {
     ["modelStreamErrorException", "model_stream_error"],
     ["validationException", "invalid_request"],
     ["somethingElse", null],
-  ])("%s in the middle of a stream ends it, and after the stop too", (type, code) => {
+  ])("the exception %s fails the stream at any position, also after the stop", (type, code) => {
     const headers = { ":message-type": "exception", ":exception-type": type };
     const exception = encodeFrame(headers, { message: "canary", originalStatusCode: 500 });
     for (const before of [[], [start, delta(0, { text: "a" })], [start, stop("end_turn")]]) {
@@ -227,7 +227,7 @@ describe("a stream", () => {
     }
   });
 
-  it("an error of the connection's own is one, too", () => {
+  it("an error frame of the connection fails the stream too", () => {
     const headers = {
       ":message-type": "error",
       ":error-code": "InternalServerException",
@@ -285,13 +285,13 @@ describe("a stream", () => {
       { contentBlockStart: { contentBlockIndex: 0, start: { image: { format: "png" } } } },
     ],
     ["a piece of it", delta(0, { image: { source: {} } })],
-  ])("%s was not requested", (_name, event) => {
+  ])("%s is malformed, because it was not requested", (_name, event) => {
     expect(said(event).at(-1)).toMatchObject({
       failure: { kind: "malformed", code: "unexpected_output_item" },
     });
   });
 
-  it("frames that are damaged, of no JSON or without a type fail it", () => {
+  it("frames that are damaged, no JSON or without a type are malformed", () => {
     const sound = frames([start]);
     const [broken = new Uint8Array()] = frames([delta(0, { text: "a" })]);
     broken[broken.length - 10] = 0;
@@ -480,7 +480,7 @@ describe("a whole answer", () => {
     });
   });
 
-  it("of a count is a number", () => {
+  it("to a count is read from inputTokens, and malformed where that is no number", () => {
     const counting: GenerateRequest = { ...hello, purpose: "count" };
     expect(collectAnswer(whole({ inputTokens: 375 }, counting))).toMatchObject({
       usage: { input: 375, output: null },
@@ -528,7 +528,7 @@ describe("an error answer", () => {
     expect(failure).toEqual({ kind, status, retryAfter: null, code });
   });
 
-  it("need not be JSON", () => {
+  it("that is not JSON is judged by its status", () => {
     expect(converseUpstream.readError(502, new TextEncoder().encode("<html>")).kind).toBe(
       "server_error",
     );

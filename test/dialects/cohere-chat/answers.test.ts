@@ -178,7 +178,7 @@ describe("a stream", () => {
     ["STOP_SEQUENCE", "stop_sequence"],
     ["MAX_TOKENS", "length"],
     ["TOOL_CALL", "tool_calls"],
-  ])("that ends with %s ends with %s", (given, reason) => {
+  ])("that ends with %s has the finish reason %s", (given, reason) => {
     expect(
       answerOf(reported(start, open(0, "text"), text(0, "a"), end(given))).finish?.reason,
     ).toBe(reason);
@@ -574,7 +574,7 @@ describe("a whole answer", () => {
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
-  it("may be empty", () => {
+  it("without content is an answer without blocks", () => {
     expect(
       answerOf(whole({ message: { role: "assistant" }, finish_reason: "COMPLETE" })),
     ).toMatchObject({

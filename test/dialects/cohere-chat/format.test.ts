@@ -213,7 +213,7 @@ describe("messages", () => {
     ]);
   });
 
-  it("record that text after a call is sent before it", () => {
+  it("with a text after a call are sent with the text first, on record", () => {
     expect(printed(answered(call, say("after"))).dropped).toEqual(["parts_reordered"]);
   });
 
@@ -243,7 +243,7 @@ describe("messages", () => {
     expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
-  it("answer every call, in texts; that a tool failed is omitted", () => {
+  it("answer every call in texts, and omit on record that a tool failed", () => {
     const results = [
       { callId: "1", content: [say("a"), say("b")], isError: true, cache: null },
       { callId: "2", content: [say("")], isError: null, cache: null },
@@ -374,7 +374,7 @@ describe("tools", () => {
     ).toBe("NONE");
   });
 
-  it("that are not there cannot be chosen", () => {
+  it("omit a tool choice on record where the request has no tools", () => {
     const { body, dropped } = printed({ toolChoice: { mode: "none" } });
     expect(body).not.toHaveProperty("tool_choice");
     expect(dropped).toEqual(["hint_dropped"]);
@@ -426,13 +426,13 @@ describe("reasoning", () => {
       undefined,
       ["reasoning_display_dropped"],
     ],
-  ])("is recorded: %s", (_name, reasoning, thinking, lost) => {
+  ])("is sent, with its losses on record: %s", (_name, reasoning, thinking, lost) => {
     const { body, dropped } = printed({ reasoning }, tabled);
     expect(body.thinking).toEqual(thinking);
     expect(dropped).toEqual(lost);
   });
 
-  it("has no levels: an effort without a budget is refused, already by the decision", () => {
+  it("is refused for an effort without a budget in the table, already by the decision", () => {
     const reasoning = { ...nothing, effort: "medium" } as const;
     expect(cohereChatUpstream.format(asking({ reasoning }), tabled)).toMatchObject({
       code: "feature_not_supported",
@@ -444,7 +444,7 @@ describe("reasoning", () => {
     expect(FACTS.features).not.toContain("effort_high");
   });
 
-  it("needs a budget of something", () => {
+  it("is refused with a budget of 0", () => {
     const request = asking({ reasoning: { ...nothing, budget: 0 } });
     expect(cohereChatUpstream.format(request, target)).toMatchObject({
       code: "invalid_reasoning_budget",

@@ -182,7 +182,7 @@ describe("calls and results", () => {
     );
   });
 
-  it("have the order of the calls where ids are not taken", () => {
+  it("lose their ids where the provider takes none, with results in the order of the calls", () => {
     const { body } = format(
       { turns },
       targetWith({ signatureFamily: null }, { flags: ["no_call_ids"] }),
@@ -194,7 +194,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  it("find the last call of an id that came again", () => {
+  it("a result is named after the last call with its id", () => {
     const again = [...turns.slice(0, 4), assistant(call("1", "h")), answered(result("1"))];
     expect(
       format({ turns: again }, unsigning).body.contents.at(-1).parts[0].functionResponse.name,
@@ -254,7 +254,7 @@ describe("signatures", () => {
     expect([kept.dropped, moved.dropped]).toEqual([[], []]);
   });
 
-  it("on texts, empty texts and thoughts", () => {
+  it("are sent on texts, empty texts and thoughts", () => {
     expect(
       partsOf(
         signed("thought.TH", "hm"),
@@ -329,13 +329,19 @@ describe("tools", () => {
     [{ mode: "auto" }, [true, false], { mode: "VALIDATED" }, ["tool_strictness_widened"]],
     [{ mode: "auto" }, [], undefined, ["hint_dropped"]],
     [{ mode: "none" }, [], undefined, ["hint_dropped"]],
-  ])("with the choice %j, strict %j", (toolChoice, strict, config, dropped) => {
-    const made = format({
-      tools: strict.map((value, index) => tool(`t${index}`, value)),
-      toolChoice,
-    });
-    expect([made.body.toolConfig?.functionCallingConfig, made.dropped]).toEqual([config, dropped]);
-  });
+  ])(
+    "with the choice %j and the strictness %j are configured as %j",
+    (toolChoice, strict, config, dropped) => {
+      const made = format({
+        tools: strict.map((value, index) => tool(`t${index}`, value)),
+        toolChoice,
+      });
+      expect([made.body.toolConfig?.functionCallingConfig, made.dropped]).toEqual([
+        config,
+        dropped,
+      ]);
+    },
+  );
 
   it("have their schemas whole", () => {
     const parameters = {
@@ -352,8 +358,8 @@ describe("tools", () => {
   });
 });
 
-describe("how to answer", () => {
-  it("is sent in generationConfig", () => {
+describe("the settings of the answer", () => {
+  it("are sent in generationConfig", () => {
     const { body, dropped } = format({
       maxOutputTokens: 9,
       temperature: 1.5,
@@ -409,7 +415,7 @@ describe("how to answer", () => {
     ["too_many_stop_sequences", { stop: ["a", "b", "c", "d", "e", "f"] }],
     ["invalid_seed", { seed: 2 ** 31 }],
     ["invalid_seed", { seed: -(2 ** 31) - 1 }],
-  ])("is refused where the protocol has no such value: %s", (code, more) => {
+  ])("are refused where the protocol has no such value: %s", (code, more) => {
     expect(refusal(more)).toMatchObject({ status: 400, code });
   });
 });

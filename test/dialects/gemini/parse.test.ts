@@ -276,7 +276,7 @@ describe("an answer", () => {
     ["IMAGE_PROHIBITED_CONTENT", "content_filter"],
     ["IMAGE_RECITATION", "content_filter"],
     ["IMAGE_OTHER", "content_filter"],
-  ])("that ended with %s ended with %s", (finishReason, reason) => {
+  ])("that ended with %s has the finish reason %s", (finishReason, reason) => {
     expect(whole(piece([{ text: "a" }], { finishReason })).at(-1)).toEqual({
       type: "finish",
       reason,
@@ -345,7 +345,7 @@ describe("an answer", () => {
     });
   });
 
-  it("is a failure where it is empty", () => {
+  it("with empty content is an answer without blocks", () => {
     expect(collectAnswer(whole({ candidates: [{ content: {}, ...STOP }] }))).toMatchObject({
       blocks: [],
       finish: { reason: "stop" },
@@ -362,7 +362,7 @@ describe("an answer", () => {
     [{ promptTokenCount: 5, thoughtsTokenCount: 2, totalTokenCount: 7 }, [5, 2, null, 2]],
     [{ promptTokenCount: 5 }, [5, null, null, null]],
     [{ candidatesTokenCount: 3 }, [null, 3, null, null]],
-  ])("counts %j", (usageMetadata, [input, output, cacheRead, reasoning]) => {
+  ])("of %j has the counts %j", (usageMetadata, [input, output, cacheRead, reasoning]) => {
     expect(collectAnswer(whole(piece([{ text: "a" }], STOP, { usageMetadata }))).usage).toEqual({
       input,
       output,
@@ -378,7 +378,7 @@ describe("an answer", () => {
     ).toBeNull();
   });
 
-  it("to a count is its number", () => {
+  it("to a count is read from totalTokens, and malformed without it", () => {
     expect(collectAnswer(whole({ totalTokens: 7 }, { purpose: "count" }))).toMatchObject({
       usage: { input: 7, output: null },
       finish: { reason: "stop" },
@@ -409,11 +409,11 @@ describe("an error", () => {
     [503, { status: "UNAVAILABLE" }, "overloaded", "unavailable"],
     [400, { status: "canary" }, "rejected", null],
     [400, { status: "toString" }, "rejected", null],
-  ])("%i %j", (status, error, kind, code) => {
+  ])("%i %j is %s, with the code %s", (status, error, kind, code) => {
     expect(read(status, { error })).toEqual({ kind, status, retryAfter: null, code });
   });
 
-  it("about the router's key is not the caller's", () => {
+  it("about the router's own key is auth, and not the caller's mistake", () => {
     const details = [{ reason: "API_KEY_INVALID" }];
     expect(
       read(400, { error: { status: "INVALID_ARGUMENT", message: "canary", details } }),
@@ -437,7 +437,7 @@ describe("an error", () => {
     ]).toEqual([33_041, 0, null, null, null]);
   });
 
-  it("that is not JSON is one by its status", () => {
+  it("that is not JSON is judged by its status", () => {
     expect(geminiUpstream.readError(502, encoder.encode("<html>"))).toMatchObject({
       kind: "server_error",
       code: null,
