@@ -149,7 +149,7 @@ describe("a request for a chat provider", () => {
       },
       [],
     ],
-  ])("%j", (more, members, dropped) => {
+  ])("%j is sent as %j", (more, members, dropped) => {
     const formatted = format(more);
     expect(formatted.body).toEqual({ ...minimal, store: false, ...members });
     expect(formatted.dropped).toEqual(dropped);
@@ -355,7 +355,7 @@ describe("turns as messages", () => {
       },
       ["parts_reordered"],
     ],
-  ])("an assistant's turn of %s", (_, content, more, dropped) => {
+  ])("an assistant's turn of %s is one message", (_, content, more, dropped) => {
     const formatted = messagesOf(assistant(...content));
     expect(formatted.messages).toEqual([{ role: "assistant", ...more }]);
     expect(formatted.dropped).toEqual(dropped);

@@ -806,7 +806,7 @@ describe("a whole answer of a chat provider", () => {
     expect(collectAnswer(stream([{ choices: [inChoice] }, done])).usage).toMatchObject(counts);
   });
 
-  it("may be empty", () => {
+  it("with an empty text is an answer without blocks", () => {
     expect(whole(answer({ content: "" }))).toMatchObject([
       { type: "start" },
       { type: "finish", reason: "stop" },

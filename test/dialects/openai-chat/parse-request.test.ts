@@ -51,7 +51,7 @@ describe("the parser of a request", () => {
     ["choices", { n: 2 }, ["multiple_choices"]],
     ["a prediction", { prediction: { type: "content" } }, ["predicted_output"]],
     ["legacy functions", { functions: [{ name: "f" }] }, ["tools"]],
-  ])("%s", (_, more, needs) => {
+  ])("finds in %s (%j) the needs %j", (_, more, needs) => {
     expect(parse(more).shape.needs).toEqual(needs);
   });
 
@@ -118,7 +118,7 @@ describe("the parser of a request", () => {
     ).toBe("r");
   });
 
-  it("reads sizes as buckets", () => {
+  it("reads context and output sizes as buckets", () => {
     expect(parse({ max_completion_tokens: 5_000 }).shape).toMatchObject({
       context: "to_1k",
       maxOutput: "to_16k",
@@ -136,7 +136,7 @@ describe("unknown fields", () => {
       "The request has a member that chat completions requests do not have",
       null,
     ],
-  ])("%j", (more, message, param) => {
+  ])("%j are refused with: %s", (more, message, param) => {
     expect(chatSurface.refuseUnknown({ model: "r", ...more }, "reject")).toMatchObject({
       message,
       param,

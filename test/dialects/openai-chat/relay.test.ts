@@ -246,7 +246,7 @@ describe("a relayed stream", () => {
   });
 
   it.each([undefined, ""])(
-    "relays an answer with the finish reason %j, and is not completed",
+    "relays an answer with the finish reason %j, and records it as not completed",
     (given) => {
       const silent = chunk({
         choices: [{ index: 0, delta: { content: "a" }, finish_reason: given }],
@@ -417,7 +417,7 @@ describe("a whole answer", () => {
     [{ error: { message: "x" } }, "error_frame"],
     [{ hello: 1 }, "malformed"],
     [[], "malformed"],
-  ])("%j", (value, kind) => {
+  ])("%j has the failure %s", (value, kind) => {
     expect(read(value).failure?.kind ?? null).toBe(kind);
   });
 

@@ -322,13 +322,13 @@ describe("a whole answer", () => {
       { content: "a" },
       ["parts_reordered"],
     ],
-  ])("of %s", (_, events, message, dropped) => {
+  ])("of %s has its message", (_, events, message, dropped) => {
     const answer = answerOf(events);
     expect(choiceOf(answer.body).message).toMatchObject(message);
     expect(answer.dropped).toEqual(dropped);
   });
 
-  it("has the known counts only", () => {
+  it("has only the counts that the provider reported", () => {
     const some: InferenceEvent = {
       type: "usage",
       usage: { input: 3, output: null, cacheRead: null, cacheWrite: 1, reasoning: null },

@@ -82,7 +82,7 @@ describe("a body in canon", () => {
         parallelToolCalls: false,
       },
     ],
-  ])("%j", (body, more) => {
+  ])("%j becomes %j", (body, more) => {
     expect(toCanon(body).request).toEqual(canon(more));
   });
 
@@ -100,7 +100,7 @@ describe("a body in canon", () => {
       },
       { mode: "allowed", names: ["f"], required: true },
     ],
-  ])("tool_choice %j", (choice, toolChoice) => {
+  ])("tool_choice %j becomes %j", (choice, toolChoice) => {
     expect(toCanon({ tools: [tool], tool_choice: choice ?? null }).request.toolChoice).toEqual(
       toolChoice,
     );

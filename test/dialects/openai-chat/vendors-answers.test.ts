@@ -40,20 +40,23 @@ function joined(answer: Answer, kind: "text" | "reasoning"): string {
 }
 
 describe("streams as vendors send them", () => {
-  it.each(ODDITIES)("$name: relayed", ({ stream, failure, code, finish, input }) => {
-    const { ending, sent } = relay(stream);
-    if (failure !== undefined) {
-      expect(ending.failure).toMatchObject({ kind: failure, code: code ?? null });
-      expect(sent).not.toContain("error");
-      return;
-    }
-    expect(ending.failure).toBeNull();
-    expect(ending.finish).toBe(finish);
-    expect(ending.usage?.input).toBe(input);
-    const closed = stream.includes(DONE) ? stream : `${stream}data: [DONE]\n\n`;
-    // A reason of the provider's own is given as the protocol's.
-    expect(sent).toBe(closed.replace('"model_length"', '"length"'));
-  });
+  it.each(ODDITIES)(
+    "$name: the relay has the expected ending, finish reason and counts",
+    ({ stream, failure, code, finish, input }) => {
+      const { ending, sent } = relay(stream);
+      if (failure !== undefined) {
+        expect(ending.failure).toMatchObject({ kind: failure, code: code ?? null });
+        expect(sent).not.toContain("error");
+        return;
+      }
+      expect(ending.failure).toBeNull();
+      expect(ending.finish).toBe(finish);
+      expect(ending.usage?.input).toBe(input);
+      const closed = stream.includes(DONE) ? stream : `${stream}data: [DONE]\n\n`;
+      // A reason of the provider's own is given as the protocol's.
+      expect(sent).toBe(closed.replace('"model_length"', '"length"'));
+    },
+  );
 
   it.each(ODDITIES)(
     "$name: translated",

@@ -104,7 +104,7 @@ describe("errors as vendors answer them", () => {
       "rejected",
       "context_length_exceeded",
     ],
-  ])("%s", (_name, status, body, kind, code) => {
+  ])("%s: status %i with %j is %s", (_name, status, body, kind, code) => {
     const failure = chatUpstream.readError(status, encoder.encode(JSON.stringify(body)));
     // The member is judged where the request is known (test/http/callers-mistakes.test.ts).
     const { param: _, ...rest } = failure;
@@ -114,7 +114,7 @@ describe("errors as vendors answer them", () => {
   it.each<[string, JsonValue]>([
     ["with status 200 as a member", { error: { message: "m", code: 502 }, choices: [] }],
     ["with status 200 as the body", { object: "error", message: "m", code: 500 }],
-  ])("%s", (_name, body) => {
+  ])("an error %s is a failure", (_name, body) => {
     const bytes = encoder.encode(JSON.stringify(body));
     const { ending } = chatSurface.relay.readAnswer(bytes, contextOf(parse({})));
     expect(ending.failure?.kind).toBe("error_frame");

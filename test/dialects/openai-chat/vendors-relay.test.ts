@@ -17,7 +17,7 @@ import {
 } from "./vendors.ts";
 
 describe("a relayed body", () => {
-  it("records the members that were taken out", () => {
+  it("records the members that flags have removed", () => {
     const sent = { seed: null, logprobs: false, service_tier: "auto", prompt_cache_key: null };
     const flags = ["no_seed", "no_logprobs", "no_service_tier", "no_prompt_cache_fields"];
     const { body, stripped, dropped } = relayed(sent, flags);
@@ -32,7 +32,7 @@ describe("a relayed body", () => {
     [{ max_tokens: 4, max_completion_tokens: 9 }, 4],
     [{ max_tokens: null, max_completion_tokens: 9 }, 9],
     [{ max_tokens: 9, max_completion_tokens: null }, 9],
-  ])("%o: of two limits the lower one stays", (sent, limit) => {
+  ])("%o: the lower of two output limits stays", (sent, limit) => {
     expect(relayed(sent, ["max_tokens_field"]).body).toMatchObject({ max_tokens: limit });
     expect(relayed(sent, ["max_tokens_field"]).body).not.toHaveProperty("max_completion_tokens");
     expect(relayed(sent, ["max_completion_tokens_field"]).body).toMatchObject({
@@ -137,7 +137,7 @@ describe("a provider with a reasoning object", () => {
     display: null,
   } as const;
 
-  it("gets budgets, and leaves the amount to the model", () => {
+  it("gets a budget as max_tokens, and `enabled` where the model decides the amount", () => {
     const flags = ["reasoning_object"];
     expect(formatted({ reasoning: { ...reasoning, budget: 2_000 } }, flags)).toMatchObject({
       body: { reasoning: { max_tokens: 2_000 } },

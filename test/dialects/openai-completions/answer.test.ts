@@ -58,7 +58,7 @@ function readWhole(body: unknown): readonly InferenceEvent[] {
 const last = (events: readonly InferenceEvent[]): InferenceEvent | undefined => events.at(-1);
 
 describe("a provider's stream", () => {
-  it("becomes one text block, usage, and the reason last", () => {
+  it("becomes one text block, usage, and the finish reason last", () => {
     const events = read(
       `${chunk("He")}${chunk("llo")}${chunk("", "length")}${event({ choices: [], usage })}${event("[DONE]")}`,
     );
@@ -442,7 +442,7 @@ describe("a relayed stream", () => {
     [{ prompt: ["a", "b"], n: 2 }, [0, 1, 2, 3], true],
     [{ prompt: [[1], [2]] }, [0], false],
     [{ prompt: [1, 2] }, [0], true],
-  ])("of %j is whole only when every choice has ended: %j", (more, ended, whole) => {
+  ])("of %j with the ended choices %j is whole: %s", (more, ended, whole) => {
     const stream = ended
       .map((index) => event({ choices: [{ index, text: "a", finish_reason: "stop" }] }))
       .join("");
@@ -462,7 +462,7 @@ describe("a relayed stream", () => {
     }
   });
 
-  it("is judged the same whole", () => {
+  it("a whole answer is judged like its stream", () => {
     const judge = (body: unknown) =>
       completionsSurface.relay.readAnswer(encoder.encode(JSON.stringify(body)), context);
     const body = { choices: [{ index: 0, text: "a", finish_reason: "length" }], usage };

@@ -92,26 +92,26 @@ describe("the schema", () => {
 
 describe("the parser of a body", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
-    ["a plain text nothing", {}, [], []],
-    ["a list of one text nothing", { prompt: ["a"] }, [], []],
-    ["two texts the protocol itself", { prompt: ["a", "b"] }, [], ["native_completions"]],
-    ["tokens the protocol itself", { prompt: [1, 2] }, [], ["native_completions"]],
-    ["one list of tokens the protocol itself", { prompt: [[1, 2]] }, [], ["native_completions"]],
-    ["an empty prompt the protocol itself", { prompt: "" }, [], ["native_completions"]],
-    ["a suffix the protocol itself", { suffix: "the end" }, [], ["native_completions"]],
-    ["echo the protocol itself", { echo: true }, [], ["native_completions"]],
-    ["no echo nothing", { echo: false }, [], []],
-    ["logprobs 0 the protocol itself", { logprobs: 0 }, ["logprobs"], ["native_completions"]],
-    ["n of 2 several choices", { n: 2 }, ["multiple_choices"], ["native_completions"]],
-    ["best_of 2 several choices", { best_of: 2 }, ["multiple_choices"], ["native_completions"]],
-    ["n and best_of of 1 nothing", { n: 1, best_of: 1 }, [], []],
-    ["no output at all the protocol itself", { max_tokens: 0 }, [], ["native_completions"]],
+    ["a plain text", {}, [], []],
+    ["a list of one text", { prompt: ["a"] }, [], []],
+    ["two texts", { prompt: ["a", "b"] }, [], ["native_completions"]],
+    ["tokens", { prompt: [1, 2] }, [], ["native_completions"]],
+    ["one list of tokens", { prompt: [[1, 2]] }, [], ["native_completions"]],
+    ["an empty prompt", { prompt: "" }, [], ["native_completions"]],
+    ["a suffix", { suffix: "the end" }, [], ["native_completions"]],
+    ["echo", { echo: true }, [], ["native_completions"]],
+    ["no echo", { echo: false }, [], []],
+    ["logprobs 0", { logprobs: 0 }, ["logprobs"], ["native_completions"]],
+    ["n of 2", { n: 2 }, ["multiple_choices"], ["native_completions"]],
+    ["best_of 2", { best_of: 2 }, ["multiple_choices"], ["native_completions"]],
+    ["n and best_of of 1", { n: 1, best_of: 1 }, [], []],
+    ["no output at all", { max_tokens: 0 }, [], ["native_completions"]],
     ["sampling", { temperature: 0.5, top_p: 0.5 }, [], ["sampling"]],
     ["a hot temperature", { temperature: 1.5 }, [], ["sampling", "temperature_above_1"]],
     ["a penalty", { presence_penalty: 1 }, [], ["penalties"]],
     ["a negative penalty", { presence_penalty: -1 }, [], ["penalties", "penalties_outside_0_1"]],
     [
-      "the penalties of zero and the empty bias nothing",
+      "penalties of zero and an empty bias",
       { presence_penalty: 0, frequency_penalty: 0, logit_bias: {} },
       [],
       [],
@@ -127,8 +127,8 @@ describe("the parser of a body", () => {
       [],
       ["stop_sequences", "stop_sequences_over_4"],
     ],
-    ["an empty list of them nothing", { stop: [] }, [], []],
-  ])("%s", (_name, more, needs, features) => {
+    ["an empty list of stop sequences", { stop: [] }, [], []],
+  ])("finds the requirements of %s", (_name, more, needs, features) => {
     const { shape, paths } = parse(more);
     expect([shape.needs, shape.features]).toEqual([needs, features]);
     expect([...paths.keys()].toSorted()).toEqual([...needs, ...features].toSorted());
@@ -353,11 +353,11 @@ describe("a request for another protocol", () => {
       { stream: true, stream_options: { other: 1 } },
       { code: "unknown_field", param: "stream_options.other" },
     ],
-  ])("with unknown_fields %s: %j", (mode, more, expected) => {
+  ])("with unknown_fields %s, %j gives %j", (mode, more, expected) => {
     expect(translate(more, mode)).toMatchObject(expected);
   });
 
-  it("obeys the policy", () => {
+  it("is capped and stripped as the policy demands", () => {
     const edits = { maxOutputTokens: 50, stripFields: ["user"] } as const;
     expect(translate({ max_tokens: 80, user: "u" }, "reject", edits)).toMatchObject({
       request: { maxOutputTokens: 50 },

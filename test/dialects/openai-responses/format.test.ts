@@ -27,7 +27,7 @@ const assistant = (...content: readonly AssistantPart[]): Turn => ({
 const call = { kind: "tool_call", id: "c", name: "f", arguments: "{}", cache: null } as const;
 
 describe("a request to a provider", () => {
-  it("is small for a small request", () => {
+  it("has only members that were requested", () => {
     expect(format()).toEqual({
       path: "/responses",
       body: {

@@ -341,7 +341,7 @@ describe("the parser of a request", () => {
       [],
       [],
     ],
-  ])("%s", (_, more, needs, features) => {
+  ])("finds the needs and features of %s", (_, more, needs, features) => {
     const { shape } = parse(more);
     expect(shape.needs).toEqual(needs);
     expect(shape.features).toEqual(features.toSorted());
@@ -359,7 +359,7 @@ describe("the parser of a request", () => {
       "image_url",
       "input[0].content[0].image_url",
     ],
-  ])("names the member: %j", (more, requested, path) => {
+  ])("%j requires %s, named at the member %s", (more, requested, path) => {
     expect(Object.fromEntries(parse(more).paths)).toMatchObject({ [requested]: path });
   });
 
@@ -487,7 +487,7 @@ describe("the contract", () => {
     [{ input: [{ role: "user", content: [{ text: "x" }] }] }, "input[0].content[0].type"],
     [{ tools: [{ type: "function" }] }, "tools[0].name"],
     [{ provider: { only: ["x"], nope: 1 } }, "provider.nope"],
-  ])("%j", (more, param) => {
+  ])("the first invalid member of %j is %s", (more, param) => {
     const error = validate({ ...body, ...more });
     expect(error === null ? null : error.param).toBe(param);
   });

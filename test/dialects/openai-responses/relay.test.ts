@@ -243,7 +243,7 @@ describe("a relayed stream", () => {
     expect(observer.hasOutput).toBe(true);
   });
 
-  it("changes resources only, exactly", () => {
+  it("changes only the resources of its events, and keeps their large numbers", () => {
     const bare = { id: "resp_u", status: "in_progress", seed: "SEED", temperature: null };
     const text = wire({ ...created, response: bare }, delta("hi"), {
       ...terminal("completed"),
@@ -284,14 +284,14 @@ describe("a relayed stream", () => {
     ],
     ["anything else", "incomplete", { incomplete_details: { reason: "steered" } }, "other"],
     ["no reason", "incomplete", {}, "other"],
-  ])("finishes by %s", (_, status, more, finish) => {
+  ])("that ends by %s (%s, %j) has the finish reason %s", (_, status, more, finish) => {
     expect(observe(wire(created, delta("x"), terminal(status, more))).ending).toMatchObject({
       failure: null,
       finish,
     });
   });
 
-  it("reads calls and refusals", () => {
+  it("finishes with tool_calls after a call, and with refusal after a refusal", () => {
     const call = { type: "function_call", id: "fc_u", call_id: "c", name: "f", arguments: "" };
     expect(
       observe(wire(created, terminal("completed", { output: [call] }))).ending.finish,
@@ -488,7 +488,7 @@ describe("a whole answer", () => {
     expect(answer.ending).toMatchObject({ failure: null, finish: "stop" });
   });
 
-  it("is filled where it is not, exactly", () => {
+  it("gets the members that it lacks, and keeps large numbers", () => {
     const bytes = encoder.encode(
       '{"id":"resp_u","status":"completed","output":[],"seed":9007199254740993,"usage":{"input_tokens":1,"output_tokens":2}}',
     );
@@ -582,7 +582,7 @@ describe("a whole answer", () => {
   });
 
   it.each([undefined, null])(
-    "has the lists of its text parts where the provider has %j",
+    "has empty lists in its text parts where the provider has %j",
     (nothing) => {
       const part = { type: "output_text", text: "a", annotations: nothing, logprobs: nothing };
       const refusal = { type: "refusal", refusal: "no" };
@@ -608,7 +608,7 @@ describe("a whole answer", () => {
       }),
       "refusal",
     ],
-  ])("%#: finishes", (body, finish) => {
+  ])("%#: has the finish reason of its status and output", (body, finish) => {
     expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: null, finish });
   });
 });

@@ -236,7 +236,7 @@ describe("a printed stream", () => {
     ["refusal", "incomplete", "content_filter"],
     ["pause", "incomplete", "other"],
     ["other", "incomplete", "other"],
-  ])("%s reads %s", (reason, status, why) => {
+  ])("the finish %s has the status %s and the reason %s", (reason, status, why) => {
     const events = said(...block(0, "text", "x"), ...block(1, "text", "y"), finish(reason));
     const response = last(read(render(events)).events);
     expect(response).toMatchObject({
@@ -412,7 +412,7 @@ describe("a stream that fails", () => {
     ],
     [{ ...FAILURE, code: "context_length_exceeded" }, "context_length_exceeded"],
     [{ ...FAILURE, code: "upstream_exhausted" }, "server_error"],
-  ])("%#: has the protocol's code", (error, code) => {
+  ])("%#: the error event has a code of the protocol", (error, code) => {
     const { events } = read(textOf([renderStream(contextOf(parse())).fail(error)]));
     expect(events[0]?.code).toBe(code);
   });

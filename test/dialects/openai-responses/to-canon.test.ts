@@ -321,7 +321,7 @@ describe("the other members in canon", () => {
       { hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null } },
     ],
     ["a stream", { stream: true }, { stream: true }],
-  ])("%s", (_, more, expected) => {
+  ])("%s: %j becomes %j", (_, more, expected) => {
     expect(toCanon(more).request).toMatchObject(expected);
   });
 
