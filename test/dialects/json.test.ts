@@ -14,7 +14,7 @@ describe("numbers of a body", () => {
     "1e-999",
     "12345678901234567890.5",
     "1234567890123456.7e10",
-  ])("%s is kept as its text", (source) => {
+  ])("%s is kept as its text, because a double cannot hold it", (source) => {
     for (const text of [source, `{"a":${source}}`, `[1, ${source}]`, `{"a":{"b":[\n${source}]}}`]) {
       const value = parse(text);
       expect(JSON.stringify(value)).toBe(text.replaceAll(/[ \n]/g, ""));

@@ -38,7 +38,7 @@ describe("a choice of a tool that the request does not bring", () => {
     [{ tool_choice: { type: "tool", name: "f" }, tools: own }, ["tool_choice_required"]],
     [{ tool_choice: { type: "auto" } }, []],
     [{ tool_choice: { type: "none" } }, []],
-  ])("messages %j", (more, features) => {
+  ])("in messages, %j requires the features %j", (more, features) => {
     expect(featuresOf(messagesSurface, { ...messages, ...more })).toEqual(features);
     const { max_tokens: _, ...count } = messages;
     expect(featuresOf(countTokensSurface, { ...count, ...more })).toEqual(features);
@@ -54,7 +54,7 @@ describe("a choice of a tool that the request does not bring", () => {
     [{ tool_choice: "required", tools: functions }, ["tool_choice_required"]],
     [{ tool_choice: { type: "function", name: "f" }, tools: functions }, ["tool_choice_required"]],
     [{ tool_choice: "none" }, []],
-  ])("responses %j", (more, features) => {
+  ])("in responses, %j requires the features %j", (more, features) => {
     expect(featuresOf(responsesSurface, { ...responses, ...more })).toEqual(features);
   });
 });

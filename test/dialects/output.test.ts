@@ -396,7 +396,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
   });
 });
 
-describe("the ends of empty answers are output", () => {
+describe("the end of an empty answer", () => {
   it.each<[string, SurfaceDialect, readonly Uint8Array[], Uint8Array]>([
     [
       "a finish reason",
@@ -410,7 +410,7 @@ describe("the ends of empty answers are output", () => {
       [message({ stop_reason: "end_turn" })],
       named({ type: "message_stop" }),
     ],
-  ])("%s", (_, dialect, begun, end) => {
+  ])("is output: %s", (_, dialect, begun, end) => {
     const stream = after(dialect, begun);
     expect(stream.hasOutput).toBe(false);
     stream.push(end);
@@ -426,7 +426,7 @@ describe("the ends of empty answers are output", () => {
       [message(), named({ type: "message_stop" })],
       "malformed",
     ],
-  ])("but %s is none", (_, dialect, events, kind) => {
+  ])("is no output: %s", (_, dialect, events, kind) => {
     const stream = after(dialect, events);
     expect([stream.hasOutput, stream.failure?.kind]).toEqual([false, kind]);
   });

@@ -59,7 +59,7 @@ describe("a responses stream with a last event that contradicts its resource", (
     ["response.failed", "completed", "error_frame"],
     ["response.completed", "completed", null],
     ["response.completed", null, null],
-  ] as const)("%s with %s: %s", (type, status, kind) => {
+  ] as const)("%s with the status %s has the failure %s", (type, status, kind) => {
     expect(failures(ended(type, status))).toEqual([kind, kind]);
   });
 });
@@ -79,7 +79,7 @@ describe("a relayed messages stream that stops without a reason", () => {
     return observer.endStream().ending;
   }
 
-  it("is as broken as a whole answer without one", () => {
+  it("is malformed, as a whole answer without a reason is", () => {
     expect(ending({}, beginning, stop).failure?.kind).toBe("malformed");
     const changed = frame({ type: "message_delta", delta: { stop_reason: "end_turn" } });
     expect(ending({}, beginning, changed, stop)).toMatchObject({ failure: null, finish: "stop" });
@@ -153,7 +153,7 @@ describe("tool calls in the answer to a prompt", () => {
 });
 
 describe("counts of tokens", () => {
-  it.each([-1, 0.5, 2 ** 53, 1e300, "7", null])("%j is none", (count) => {
+  it.each([-1, 0.5, 2 ** 53, 1e300, "7", null])("%j is read as unknown", (count) => {
     expect(
       readChatUsage({ usage: { prompt_tokens: count, completion_tokens: 1 } })?.input,
     ).toBeNull();

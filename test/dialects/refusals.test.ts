@@ -398,7 +398,7 @@ describe("a conversation that is too long", () => {
       400,
       { message: "too many tokens: max tokens must be less than 8" },
     ],
-  ])("is not %s", (_, dialect, status, body) => {
+  ])("is not recognised in %s", (_, dialect, status, body) => {
     expect(errorFor(dialect, status, body, SURFACES).error.code).not.toBe(
       "context_length_exceeded",
     );
@@ -422,7 +422,7 @@ describe("an error event that reports a status", () => {
     [400, "rejected", 400],
     [500, "server_error", 502],
     [401, "auth", 502],
-  ] as const)("%i is %s, and %i for the client", (status, kind, answered) => {
+  ] as const)("%i is the failure %s, and %i for the client", (status, kind, answered) => {
     const failure = reportedFailure({ kind: "error_frame", status, retryAfter: null, code: null });
     expect(failure.kind).toBe(kind);
     expect(failureError([{ endpoint: "e", failure }]).status).toBe(answered);
@@ -614,7 +614,7 @@ describe("a refused member", () => {
   });
 });
 
-describe("the other meanings of refusals", () => {
+describe("refusals with another meaning", () => {
   it.each<[string, GenerateDialect, number, unknown, number, string]>([
     [
       "Gemini's image",
@@ -763,7 +763,7 @@ describe("the other meanings of refusals", () => {
       429,
       "upstream_rate_limited",
     ],
-  ])("%s (%s, %i)", (_, dialect, status, body, answered, code) => {
+  ])("%s (%s, %i) has its own status and code", (_, dialect, status, body, answered, code) => {
     const { error } = errorFor(dialect, status, body, { model: "r", messages: [] });
     expect(error).toMatchObject({ status: answered, code, retryable: false });
     expect(error.message).not.toContain("secret");

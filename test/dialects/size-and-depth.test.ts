@@ -46,7 +46,7 @@ describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))(
       expect(JSON.stringify(body)).toContain(JSON.stringify(deepJson));
     });
 
-    it("as JSON of an answer are no answer", () => {
+    it("are malformed as JSON of an answer", () => {
       const { body } = translation.renderAnswer(
         collectAnswer(reported("{}")),
         contextFor(protocol),
@@ -59,7 +59,7 @@ describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))(
       ).toBe("malformed");
     });
 
-    it("as JSON in a stream are no answer", () => {
+    it("are malformed as JSON in a stream", () => {
       const renderer = translation.renderStream(contextFor(protocol));
       const events = reported("{}").flatMap((event) => renderer.push(event));
       const stream = events.map((event) =>
@@ -134,12 +134,12 @@ function turnsOf(name: string, more: JsonObject): GenerateRequest["turns"] {
   return canonical.request.turns;
 }
 
-describe("lists of a foreign length", () => {
+describe("very long lists from outside", () => {
   const blocks = Array.from({ length: MANY }, () => ({ type: "text", text: "a" }));
   const parts = Array.from({ length: MANY }, () => text("a"));
 
   it.each(PROTOCOLS.filter(({ name }) => name !== "openai-completions"))(
-    "150,000 parts of a turn, and of the next one of the same role: $name",
+    "150,000 parts of a turn, and of the next one of the same role, are formatted: $name",
     ({ upstream, target }) => {
       const user: Turn = { role: "user", name: null, content: parts };
       const said: Turn = { role: "assistant", name: null, content: parts };
@@ -148,7 +148,7 @@ describe("lists of a foreign length", () => {
     },
   );
 
-  it("150,000 parts of an assistant message", () => {
+  it("150,000 parts of an assistant message are read", () => {
     const messages = [
       { role: "user", content: "hi" },
       { role: "assistant", content: blocks },
@@ -181,26 +181,29 @@ describe("lists of a foreign length", () => {
     expect(time).toBeLessThan(5_000);
   });
 
-  it.each(PROTOCOLS)("300,000 comments before the first event: $name", (protocol) => {
-    const { translation, relay } = protocol.spoken.surface;
-    const renderer = translation.renderStream(contextFor(protocol));
-    const events: readonly InferenceEvent[] = [
-      { type: "start", model: "m" },
-      { type: "open", index: 0, block: { kind: "text" } },
-      { type: "text", index: 0, text: "a", logprobs: [] },
-      { type: "close", index: 0 },
-      { type: "finish", reason: "stop", stopSequence: null },
-    ];
-    const stream = events
-      .flatMap((event) => renderer.push(event))
-      .map((event) => decoder.decode(event));
-    const observer = relay.observe(contextFor(protocol));
-    const sent = pushed(observer, ":\n\n".repeat(300_000) + stream.join(""));
-    expect(sent.length).toBeGreaterThan(300_000);
-    expect(observer.endStream().ending.failure).toBeNull();
-  });
+  it.each(PROTOCOLS)(
+    "300,000 comments before the first event do not fail a stream: $name",
+    (protocol) => {
+      const { translation, relay } = protocol.spoken.surface;
+      const renderer = translation.renderStream(contextFor(protocol));
+      const events: readonly InferenceEvent[] = [
+        { type: "start", model: "m" },
+        { type: "open", index: 0, block: { kind: "text" } },
+        { type: "text", index: 0, text: "a", logprobs: [] },
+        { type: "close", index: 0 },
+        { type: "finish", reason: "stop", stopSequence: null },
+      ];
+      const stream = events
+        .flatMap((event) => renderer.push(event))
+        .map((event) => decoder.decode(event));
+      const observer = relay.observe(contextFor(protocol));
+      const sent = pushed(observer, ":\n\n".repeat(300_000) + stream.join(""));
+      expect(sent.length).toBeGreaterThan(300_000);
+      expect(observer.endStream().ending.failure).toBeNull();
+    },
+  );
 
-  it("150,000 deltas that wait for one call's arguments", () => {
+  it("150,000 deltas that wait for one call's arguments are read to the finish", () => {
     const chat = PROTOCOLS.find(({ name }) => name === "openai-chat");
     if (chat === undefined) throw new Error("no chat");
     const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
@@ -217,7 +220,7 @@ describe("lists of a foreign length", () => {
     expect(read.at(-1)).toMatchObject({ type: "finish" });
   });
 
-  it("150,000 parts of one item", () => {
+  it("150,000 parts of one item are read", () => {
     const responses = PROTOCOLS.find(({ name }) => name === "openai-responses");
     if (responses === undefined) throw new Error("no responses");
     const content = Array.from({ length: MANY }, () => ({

@@ -132,7 +132,7 @@ describe("reading an event", () => {
     ["\n\n", null],
     ["retry: 10\n\n", null],
     ["data: x\r\n\r\n", "x"],
-  ])("%j", (text, data) => {
+  ])("%j has the data %j", (text, data) => {
     expect(parseSseEvent(encoder.encode(text)).data).toBe(data);
   });
 

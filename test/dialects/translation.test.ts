@@ -73,7 +73,7 @@ describe("a translated stream", () => {
     ["arguments", { type: "arguments", index: 0, json: "{" }, true],
     ["a citation", { type: "citation", index: 0, citation }, true],
     ["an end", finish, true],
-  ])("%s: %#", (_, event, isOutput) => {
+  ])("%s (%j) is output: %s", (_, event, isOutput) => {
     const stream = new TranslatedStream(parserOf([[event], []], []), renderer);
     stream.push(new Uint8Array());
     expect(stream.hasOutput).toBe(isOutput);
@@ -262,7 +262,7 @@ describe("stop sequences that the router honours", () => {
     [["END"], ["END"], "", "END"],
     [["END"], ["an EN"], "an EN", null],
     [["END"], ["E", "N", "d"], "ENd", null],
-  ])("%j in %j", (stops, texts, left, stopSequence) => {
+  ])("the stop sequences %j in %j leave %j", (stops, texts, left, stopSequence) => {
     const events = said(...texts);
     const whole = collectAnswer(stopCut(stops)(events));
     const parser = filtered(
@@ -305,7 +305,7 @@ describe("stop sequences that the router honours", () => {
       ["a", "b", "c", "d", "\n"],
       [],
     ],
-  ])("an endpoint with %j gets the sequences that it supports", (features, stop, sent, stops) => {
+  ])("with %j, of the stop sequences %j the endpoint gets %j", (features, stop, sent, stops) => {
     const target = {
       ...targetOf("openai-chat"),
       endpoint: { ...targetOf("openai-chat").endpoint, features },

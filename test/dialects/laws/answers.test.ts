@@ -97,7 +97,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     );
   });
 
-  it("one event a write, each whole, LF only, with data on one line", () => {
+  it("each write is one whole event, with LF only and its data on one line", () => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const { body, ending } = print(protocol, events);

@@ -154,13 +154,16 @@ describe("answers with embeddings", () => {
     },
   );
 
-  it.each(SINGLE)("such as %s are understood (%s)", (_what, dialect, answer, options, expected) => {
-    expect(read(dialect, answer, ONE, options)).toMatchObject({
-      operation: "embed",
-      isVerbatim: false,
-      ...expected,
-    });
-  });
+  it.each(SINGLE)(
+    "to one input, such as %s, are understood (%s)",
+    (_what, dialect, answer, options, expected) => {
+      expect(read(dialect, answer, ONE, options)).toMatchObject({
+        operation: "embed",
+        isVerbatim: false,
+        ...expected,
+      });
+    },
+  );
 
   it.each<[string, unknown, EmbedRequest, TargetOptions, boolean]>([
     ["numbers where nothing was said", FLOATS, asking(), {}, true],
@@ -326,10 +329,13 @@ describe("answers with embeddings", () => {
     ["any length where neither is known", {}, null, null],
     ["another length than the one requested", { dimensions: 3 }, 2, "dimension_wrong"],
     ["another length than the model's own", {}, 3, "dimension_wrong"],
-  ])("with vectors of %s", (_what, request, defaultDimensions, code) => {
-    const result = read("openai-chat", FLOATS, asking(request), { model: { defaultDimensions } });
-    expect("kind" in result ? result.code : null).toBe(code);
-  });
+  ])(
+    "with vectors of %s (%j, model's own length %j) have the fault %j",
+    (_what, request, defaultDimensions, code) => {
+      const result = read("openai-chat", FLOATS, asking(request), { model: { defaultDimensions } });
+      expect("kind" in result ? result.code : null).toBe(code);
+    },
+  );
 
   it.each<[string, readonly unknown[], string]>([
     ["one result fewer", [0], "result_count"],

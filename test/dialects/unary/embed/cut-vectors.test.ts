@@ -115,7 +115,7 @@ describe("vectors cut out of an answer", () => {
     ["an exponent with zeros before it", "[1e+0000001]", 1],
     ["what is too small to be held", "[1e-999]", 1],
     ["one number", "[0]", 1],
-  ])("has %s", (_what, array, dimension) => {
+  ])("keep the text of an array with %s", (_what, array, dimension) => {
     const { body, vectorAt } = cut(array);
     expect(vectorAt(body)).toEqual({ dimension, encoding: "float", text: array });
   });

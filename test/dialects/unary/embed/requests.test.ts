@@ -356,7 +356,7 @@ describe("requests for embeddings", () => {
       "/model/amazon.titan-embed-text-v2%3A0/invoke",
     ],
     ["bedrock-nova-embed", { upstreamModel: "arn:aws:x/y" }, "/model/arn%3Aaws%3Ax%2Fy/invoke"],
-  ])("of %s go where providers answer", (dialect, options, path) => {
+  ])("of %s with %j are sent to %s", (dialect, options, path) => {
     const printed = formatted(dialect, ONE, options);
     expect("code" in printed ? printed.message : printed.path).toBe(path);
   });
@@ -396,7 +396,7 @@ describe("requests for embeddings", () => {
   );
 
   it.each<DialectName>(["bedrock-titan-embed", "bedrock-nova-embed"])(
-    "of %s have one text each",
+    "of several texts are refused in one call by %s",
     (dialect) => {
       expect(formatted(dialect, {}, {})).toMatchObject({
         status: 400,

@@ -99,7 +99,7 @@ describe("the parser of a request", () => {
       ["image_input"],
       [],
     ],
-  ])("%s", (_name, body, needs, features) => {
+  ])("finds the needs and features of %s", (_name, body, needs, features) => {
     expect(parsed(body).shape).toMatchObject({
       operation: "moderations",
       stream: false,

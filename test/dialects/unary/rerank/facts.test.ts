@@ -8,7 +8,7 @@ describe("facts of each protocol beside the results", () => {
     [2, 1],
   ];
 
-  it("Cohere: search units and tokens, in meta", () => {
+  it("Cohere: search units and tokens are read from meta", () => {
     const meta = {
       api_version: { version: "2" },
       billed_units: { search_units: 2 },
@@ -36,7 +36,7 @@ describe("facts of each protocol beside the results", () => {
     [{ prompt_tokens: 11, total_tokens: 12 }, 11, null],
     [{ total_tokens: 12, search_units: 1, cost: 0.002 }, 12, 1],
     [{ total_tokens: "12" }, null, null],
-  ])("Jina: usage %j", (usage, inputTokens, searchUnits) => {
+  ])("Jina: usage %j has %s tokens and %s search units", (usage, inputTokens, searchUnits) => {
     const answer = { ...answerOf("jina", all), model: "jina-reranker-v3", usage };
     expect(parsed("jina", answer, canon())).toMatchObject({
       inputTokens,
@@ -45,7 +45,7 @@ describe("facts of each protocol beside the results", () => {
     });
   });
 
-  it("Jina: a list under `data` is taken, documents in it are passed over", () => {
+  it("Jina: results under `data` are read, and their documents ignored", () => {
     const data = all.map(([index, score]) => ({
       index,
       relevance_score: score,
@@ -59,7 +59,7 @@ describe("facts of each protocol beside the results", () => {
     expect(JSON.stringify(result)).not.toContain("echo");
   });
 
-  it("Voyage: tokens, and the model", () => {
+  it("Voyage: the tokens and the model are read", () => {
     const answer = {
       ...answerOf("voyage", all),
       object: "list",
@@ -97,7 +97,7 @@ describe("errors", () => {
     ["jina", { object: "error", message: secret, code: 404 }, null],
     ["voyage", { error: { message: secret } }, null],
     ["bedrock", { message: secret, __type: "ThrottlingException" }, "rate_limited"],
-  ] as const)("%s: an error that said 200 is one: %j", (name, answer, code) => {
+  ] as const)("%s: an error with status 200 is a failure: %j", (name, answer, code) => {
     const result = parsed(name, answer, canon());
     expect(result).toMatchObject({ kind: "error_frame", code });
     expect(JSON.stringify(result)).not.toContain(secret);
@@ -139,7 +139,7 @@ describe("errors", () => {
     ["voyage", 401, { detail: secret }, "auth", null],
     ["bedrock", 403, { message: secret, __type: "AccessDeniedException" }, "auth", "access_denied"],
     ["bedrock", 503, { message: secret }, "overloaded", null],
-  ] as const)("%s: status %i", (name, status, body, kind, code) => {
+  ] as const)("%s: status %i with %j is %s", (name, status, body, kind, code) => {
     const failure = rerankerOf(name).readError(status, bytesOf(body));
     expect(failure).toEqual({ kind, status, retryAfter: null, code });
   });

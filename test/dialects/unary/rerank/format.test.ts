@@ -50,7 +50,7 @@ describe("the requests of each protocol", () => {
       },
     ],
   };
-  it.each(TARGET_NAMES)("%s", (name) => {
+  it.each(TARGET_NAMES)("%s: a request has its path and only the requested members", (name) => {
     const [path, body] = plain[name];
     expect(formatted(name, canon())).toEqual({ path, body, dropped: [] });
   });
@@ -82,7 +82,7 @@ describe("the requests of each protocol", () => {
   });
 
   it.each(TARGET_NAMES.slice(1))(
-    "%s cannot express it: the priority is dropped and recorded, the limit refused",
+    "%s: the priority is dropped on record, and the limit of documents refused",
     (name) => {
       const { body, dropped } = formatted(name, canon({ priority: 3 }));
       expect(body).toEqual(formatted(name, canon()).body);

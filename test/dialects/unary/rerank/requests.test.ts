@@ -73,7 +73,7 @@ describe("the parser of rerank bodies", () => {
     { priority: 0 },
     { relevant_spans: { mode: "disabled" } },
   ];
-  it.each(good)("%#: accepts it", (more) => expect(refusal(more)).toBeNull());
+  it.each(good)("%#: accepts the body", (more) => expect(refusal(more)).toBeNull());
 
   const bad: readonly (readonly [object, string, string])[] = [
     [{ query: "" }, "empty_input", "query"],
@@ -121,7 +121,7 @@ describe("the parser of rerank bodies", () => {
     [{ truncation: "yes" }, "invalid_type", "truncation"],
     [{ provider: { nobody: 1 } }, "unknown_field", "provider.nobody"],
   ];
-  it.each(bad)("%#: refuses by name: %s", (more, code, param) =>
+  it.each(bad)("%#: refuses the body by the name of the member", (more, code, param) =>
     expect(refusal(more)).toEqual({ code, param }),
   );
 
@@ -199,7 +199,7 @@ describe("the upstream request", () => {
   });
 
   // A ranking is one input: only all documents together have an answer.
-  it("is one part that cannot have gaps", () => {
+  it("is one call, which cannot have gaps", () => {
     const made = task(BODY, TARGET_NAMES);
     expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([
       { first: 0, count: 1 },
