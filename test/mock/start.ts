@@ -1,132 +1,84 @@
-import { request, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { request, type IncomingMessage } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { startMock, type MockServer } from "../../mock/server.ts";
-import { codec } from "../dialects/bedrock-converse/wire.ts";
+import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { whenFileEnds } from "../support/file-end.ts";
 
-const ANYWHERE = { host: "127.0.0.1", port: 0 };
-
-/** A simulated provider that stops with the test. */
-export async function mockForTest(log: (line: string) => void = () => {}): Promise<MockServer> {
-  const server = await startMock({ ...ANYWHERE, log });
-  onTestFinished(() => server.close());
+/** A simulated provider that stops with the test, or when else `end` calls. */
+export async function mockForTest(end: (stop: () => Promise<void>) => void = onTestFinished) {
+  const server = await startMock({ host: "127.0.0.1", port: 0 });
+  end(() => server.close());
   return server;
 }
 
 /** A simulated provider that stops after the last test of the file. */
-export async function mockForFile(): Promise<MockServer> {
-  const server = await startMock(ANYWHERE);
-  whenFileEnds(() => server.close());
-  return server;
-}
+export const mockForFile = () => mockForTest(whenFileEnds);
 
 export const HELLO = [{ role: "user", content: "hello" }];
+/** A request of every protocol. */
+export const BODY = {
+  model: "m",
+  max_tokens: 100,
+  messages: HELLO,
+  prompt: "x",
+  input: "x",
+  contents: [{ role: "user", parts: [{ text: "What is the weather in Oslo?" }] }],
+};
 export const CHAT = "/v1/chat/completions";
 
 /** POST of a JSON body, or of a text as it is. */
 export function post(
-  { url }: MockServer,
+  { url }: Pick<MockServer, "url">,
   path: string,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  return fetch(`${url}${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers },
-    body: typeof body === "string" ? body : JSON.stringify(body),
-    redirect: "manual",
-  });
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return fetch(url + path, { method: "POST", headers, body: text, redirect: "manual" });
 }
-
-export interface RawAnswer {
-  /** 0 where the connection ended before it, as `headers` are then empty. */
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-  /** Whether the body ended as its head announced. */
-  readonly complete: boolean;
-  readonly chunks: number;
-  /** How the connection ended: closed (FIN), reset (RST), or still open when the time was up. */
-  readonly end: "closed" | "reset" | "open";
-}
-
-/** Milliseconds. */
-const TICK = 20;
 
 /**
- * Sends one request over a connection that is closed after the answer, and reads until there is no
- * byte for `patience` milliseconds.
+ * Sends one request over a connection of its own, and reads until there is no byte for `patience`
+ * milliseconds.
+ *
+ * @returns the answer (the status is 0 where the connection ended before it), and how the connection
+ * ended: by FIN, by an error such as `ECONNRESET`, or not at all.
  */
-export function raw(
-  { url }: MockServer,
+export async function raw(
+  { url }: Pick<MockServer, "url">,
   path: string,
   content: object,
   headers: Readonly<Record<string, string>> = {},
   patience = 120,
-): Promise<RawAnswer> {
-  return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = [];
-    let answer: Partial<IncomingMessage> = {};
-    const outgoing = request(url + path, { method: "POST", headers, agent: false });
-    const finish = (end: RawAnswer["end"]): void => {
-      clearInterval(clock);
-      outgoing.destroy();
-      const { statusCode: status = 0, headers: received = {}, complete = false } = answer;
-      const [body, chunks] = [Buffer.concat(pieces), pieces.length];
-      resolve({ status, headers: received, body, complete, chunks, end });
-    };
-    // The server is in this process: while a busy machine lets neither of them run, no tick is
-    // counted.
-    let ticks = patience / TICK;
-    const clock = setInterval(() => {
-      ticks -= 1;
-      if (ticks <= 0) finish("open");
-    }, TICK);
-    outgoing.on("response", (response) => {
-      answer = response;
-      response.on("error", () => {});
-      response.on("data", (piece: Buffer) => {
-        pieces.push(piece);
-        ticks = patience / TICK;
-      });
-    });
-    outgoing.on("socket", (socket) => {
-      socket.on("close", () => finish("closed"));
-      socket.on("error", (error) =>
-        "code" in error && error.code === "ECONNRESET" ? finish("reset") : reject(error),
-      );
-    });
-    outgoing.on("error", () => {});
-    outgoing.end(JSON.stringify(content));
+) {
+  const pieces: Buffer[] = [];
+  const seen = { end: "", quiet: 0 };
+  let answer: Partial<IncomingMessage> = {};
+  const outgoing = request(url + path, { method: "POST", headers, agent: false });
+  outgoing.on("error", () => {});
+  outgoing.on("socket", (socket) => {
+    socket.on("error", (error: NodeJS.ErrnoException) => (seen.end ||= error.code ?? "error"));
+    socket.on("close", () => (seen.end ||= "FIN"));
   });
+  outgoing.on("response", (response) => {
+    answer = response.on("error", () => {});
+    response.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      seen.quiet = 0;
+    });
+  });
+  outgoing.end(JSON.stringify(content));
+  // The server is in this process: while a busy machine lets neither run, no time is counted.
+  for (; seen.end === "" && seen.quiet < patience; seen.quiet += 20) await setTimeout(20);
+  outgoing.destroy();
+  const { statusCode: status = 0, headers: received = {}, complete = false } = answer;
+  const body = Buffer.concat(pieces);
+  return { status, headers: received, body, pieces, complete, end: seen.end || "open" };
 }
 
-/** One event of a stream. */
-export interface SentEvent {
-  /** `-` where it has no name. */
-  readonly name: string;
-  readonly data: string;
-}
-
-/** The events of a stream that keeps to LF and one space; comments are omitted. */
-export function eventsOf(body: Uint8Array): SentEvent[] {
-  return [
-    ...Buffer.from(body)
-      .toString()
-      .matchAll(/(?:^event: (.*)\n)?^data: (.*)\n\n/gm),
-  ].map(([, name = "-", data = ""]) => ({ name, data }));
-}
-
-/** The whole frames of an AWS event stream, as the maintained codec reads them. */
-export function framesOf(bytes: Uint8Array): SentEvent[] {
-  const frames: SentEvent[] = [];
-  for (let offset = 0; offset + 4 <= bytes.length;) {
-    const length = new DataView(bytes.buffer, bytes.byteOffset + offset).getUint32(0);
-    if (offset + length > bytes.length) break;
-    const { headers, body } = codec.decode(bytes.subarray(offset, offset + length));
-    const name = headers[":event-type"] ?? headers[":exception-type"];
-    frames.push({ name: String(name?.value), data: Buffer.from(body).toString() });
-    offset += length;
-  }
-  return frames;
+/** The events of a stream. */
+export function eventsOf(body: Uint8Array) {
+  const events = new SseFramer().push(body).map(parseSseEvent);
+  return events.map(({ event: name, data }) => ({ name, data }));
 }
