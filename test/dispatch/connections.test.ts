@@ -86,7 +86,7 @@ describe("the gates of a table's endpoints", () => {
     expect(c === undefined ? [] : fill(c)).toHaveLength(2);
   });
 
-  it("are one with those of the table before, with the limits of the new one", async () => {
+  it("keep their calls in flight over a reload, and take the new limits", async () => {
     const before = endpoint("a", { maxConcurrency: 2 });
     const after = endpoint("a", { maxConcurrency: 4 });
     const first = acquireWith(
@@ -126,7 +126,7 @@ describe("the gates of a table's endpoints", () => {
     expect(gateTo(acquireWith(rows, [row]), row).tryEnter()).not.toBeNull();
   });
 
-  it("are none for an endpoint that the table or the provider does not have", () => {
+  it("throw for an endpoint that the table or the provider does not have", () => {
     const acquired = acquireWith(
       [provider("p"), provider("q")],
       [endpoint("a"), endpoint("b", { provider: "q" })],

@@ -165,7 +165,7 @@ describe.concurrent("the deadline for the first output", () => {
       { firstByte: 20_000, firstToken: 60 },
       "timeout_first_token",
     ],
-  ])("and before the headers: %s", async (_, timeouts, kind) => {
+  ])("names the first missed step before the headers: %s", async (_, timeouts, kind) => {
     const { listener, took } = ask(await startUpstream(() => {}), { timeouts });
     await until(() => listener.failure !== null);
     expect(listener.failure?.kind).toBe(kind);

@@ -17,7 +17,7 @@ describe("the error for a plan that failed", () => {
     [["server_error", "saturated"], 502, "upstream_exhausted", null],
     [["timeout_attempt", "saturated"], 504, "upstream_timeout_attempt", null],
     [["server_error", "timeout_total"], 504, "upstream_timeout_total", null],
-  ])("%j", (kinds, status, code, retryAfter) => {
+  ])("%j has the status %i, the code %s and the wait %s", (kinds, status, code, retryAfter) => {
     expect(failureError(attempts(kinds))).toMatchObject({ status, code, retryAfter });
   });
 });

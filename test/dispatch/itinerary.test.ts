@@ -127,7 +127,7 @@ describe("the way through a plan", () => {
     });
   });
 
-  it("under any failures: bounded, no candidate more than twice, none that is closed, no pause beyond the deadline", () => {
+  it("is bounded under any failures: no candidate more than twice, no closed one, no pause beyond the deadline", () => {
     const anything = fc
       .tuple(fc.constantFrom(...FAILURE_KINDS), fc.option(fc.integer({ min: 0, max: 60_000 })))
       .map(([kind, retryAfter]) => failure(kind, { retryAfter }));

@@ -84,14 +84,11 @@ describe("the walk over a plan", () => {
     [["client_closed", "server_stopping"], { cause: "client_closed", ended: null }],
     [["client_closed", "abandoned"], { cause: "client_closed", ended: null }],
     [["abandoned", "key_revoked", "client_closed"], { cause: "client_closed", ended: null }],
-  ] satisfies [StopCause[], unknown][])(
-    "stopped by %j it keeps the first reason of the router",
-    (causes, stopped) => {
-      const { walk } = walkOf();
-      for (const cause of causes) walk.stop(cause, "end");
-      expect(walk.stopped).toEqual(stopped);
-    },
-  );
+  ] satisfies [StopCause[], unknown][])("stopped by %j ends with %j", (causes, stopped) => {
+    const { walk } = walkOf();
+    for (const cause of causes) walk.stop(cause, "end");
+    expect(walk.stopped).toEqual(stopped);
+  });
 
   it("makes no call once it is stopped", async () => {
     const { walk, calls, reported } = walkOf();
@@ -110,7 +107,7 @@ describe("the walk over a plan", () => {
     expect(reported).toEqual(["a server_stopping"]);
   });
 
-  it("otherwise finishes a running call, and makes no other after it", async () => {
+  it("finishes a running call where the stop allows it, and makes no other call", async () => {
     const { walk, calls, reported } = walkOf();
     const end = walk.run();
     await expect.poll(() => calls.length).toBe(1);

@@ -61,8 +61,8 @@ function unknown(
   return [...names].filter(([name]) => !isKnown(name)).map(([name, page]) => `${page}: ${name}`);
 }
 
-describe("names that pages write exist", () => {
-  it("files and folders", () => {
+describe("names on the pages", () => {
+  it("files and folders exist", () => {
     const paths = written(
       /(?<![\w/.@:-])((?:src|test|bench|tools|policy-library|docs|\.github)\/[\w./-]*\w)/g,
     );
@@ -72,7 +72,7 @@ describe("names that pages write exist", () => {
     );
   });
 
-  it("sources, also by the end of their paths", () => {
+  it("source files exist, also where a page writes only the end of a path", () => {
     const paths = written(/(?<![\w/.@:$-])([a-z][\w.-]*(?:\/[\w.-]+)+\.(?:ts|mjs|go))(?!\w)/g, [
       ...pages(),
       "AGENTS.md",
@@ -83,7 +83,7 @@ describe("names that pages write exist", () => {
     ).toEqual([]);
   });
 
-  it("flags", () => {
+  it("flags exist", () => {
     const flags = written(/(?<![\w-])--([a-z][a-z-]*[a-z])(?![\w-])/g);
     expect(flags.size).toBeGreaterThan(50);
     expect(
@@ -132,7 +132,7 @@ describe("names that pages write exist", () => {
     expect([...read].filter((name) => !reported.includes(name))).toEqual([]);
   });
 
-  it("variables, metrics and headers", () => {
+  it("variables and headers exist", () => {
     const variables = written(/\b(SIGNALBOX_[A-Z_]+[A-Z])\b/g);
     expect(
       unknown(variables, (name) =>
@@ -144,7 +144,7 @@ describe("names that pages write exist", () => {
     expect(unknown(headers, (name) => program.includes(name))).toEqual([]);
   });
 
-  it("scripts", () => {
+  it("npm scripts exist", () => {
     const { scripts }: { scripts: object } = JSON.parse(
       readFileSync(join(ROOT, "package.json"), "utf8"),
     );
@@ -153,7 +153,7 @@ describe("names that pages write exist", () => {
     ).toEqual([]);
   });
 
-  it("endpoints", () => {
+  it("endpoints exist", () => {
     const paths = written(
       /\b(?:GET|POST|DELETE|PUT) (\/(?:v1|api\/v1|v2|status|openapi)[\w/.{}-]*)/g,
     );

@@ -286,7 +286,7 @@ describe("docs/providers.md", () => {
     });
   });
 
-  it("would find a row that is wrong", () => {
+  it("a wrong row would be an error", () => {
     const [section] = sections;
     if (section === undefined) throw new Error("no section");
     const { text, rows } = rowsOf(section);

@@ -436,7 +436,7 @@ describe("evidence export", () => {
     },
   );
 
-  it("gets its name only when it is complete: a full disk leaves no file, and is reported", async () => {
+  it("writes the file under its name only when it is complete, and leaves none on a full disk", async () => {
     const whole = join(cwd, "whole.jsonl");
     const io = { stdout: () => {}, stderr: () => {}, environment: {}, cwd };
     const one = async function* () {

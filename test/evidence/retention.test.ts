@@ -6,14 +6,14 @@ import type { Pruned } from "../../src/evidence/evidence-store.ts";
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
 
-describe("how long evidence is kept", () => {
+describe("the retention of evidence", () => {
   it.each([
     [undefined, null],
     ["", null],
     ["1", DAY],
     ["90", 90 * DAY],
     ["36500", 36_500 * DAY],
-  ])("%j days", (text, keep) => {
+  ])("the flag %j is read as %s ms", (text, keep) => {
     expect(readRetention(text, "--evidence-retention")).toBe(keep);
   });
 
@@ -23,7 +23,7 @@ describe("how long evidence is kept", () => {
     );
   });
 
-  it("is the flag's, else the environment's, else for ever", () => {
+  it("is set by the flag, else by the environment, else for ever", () => {
     const options = (
       argv: readonly string[],
       environment: Record<string, string>,

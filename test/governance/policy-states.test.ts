@@ -18,7 +18,7 @@ const loaded = (slot: "enforced" | "candidate", digest: string, revision = 1): P
 const rules = (digest: string): StoredSlot => ({ revision: 1, digest, content: "rules", since: 0 });
 const removal: StoredSlot = { revision: 2, digest: "end", content: "removal", since: 0 };
 
-describe("how a process differs from the policy log", () => {
+describe("the drift of a process from the policy log", () => {
   it.each<[string, readonly PolicyIdentity[], Omit<StoredPolicy, "id"> | null, string | null]>([
     [
       "enforced here and there",

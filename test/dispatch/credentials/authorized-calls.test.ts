@@ -304,7 +304,7 @@ describe("a call with separate credentials", () => {
   });
 });
 
-describe("the way to credentials", () => {
+describe("the function that authorizes calls", () => {
   const acquire = (access: Partial<Access>, more: Partial<ProviderRow> = {}) =>
     pools.acquire(table({ providers: [provider("p", { auth: SIGNED, ...more })] }), () => ({
       secret: null,
@@ -327,7 +327,7 @@ describe("the way to credentials", () => {
     expect(connections.get("p")).not.toHaveProperty("authorize");
   });
 
-  it("is not for the simulated upstream", () => {
+  it("is absent for the simulated upstream", () => {
     let requested = false;
     const makeAuthorize = () => {
       requested = true;
@@ -338,7 +338,7 @@ describe("the way to credentials", () => {
     expect(requested).toBe(false);
   });
 
-  it("outlives a reload, so that good tokens do, and is new where its row or all its users have gone", async () => {
+  it("is kept over a reload, so that good tokens are too, and is new where its row or all its users have gone", async () => {
     const makeAuthorize = () => () => [];
     const [before, after] = [acquire({ makeAuthorize }), acquire({ makeAuthorize })];
     const first = before.connections.get("p")?.authorize;
@@ -398,7 +398,7 @@ describe("the content type of a stream", () => {
     },
   );
 
-  it("is a whole answer's where the provider does not stream", async () => {
+  it("may be that of a whole answer where the provider does not stream", async () => {
     const upstream = await answering();
     const streamOfAnswer = (bytes: Uint8Array): AnswerStream => {
       const ending = { failure: null, finish: "stop", usage: null, dropped: [] } as const;
@@ -412,7 +412,7 @@ describe("the content type of a stream", () => {
     expect(client.text).toBe('{"ok":true}');
   });
 
-  it("is not another dialect's", async () => {
+  it("is malformed where it belongs to another dialect", async () => {
     const upstream = await streaming("text/event-stream");
     expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary }))).toEqual([
       "malformed",

@@ -32,7 +32,7 @@ const keys = (source: AwsSigning, environment: Record<string, string>) =>
 const EXPIRY = "2030-01-02T03:04:05Z";
 
 describe("keys from the environment", () => {
-  it("are the variables, and have no end", async () => {
+  it("are read from the variables, and never expire", async () => {
     const environment = {
       AWS_ACCESS_KEY_ID: "id",
       AWS_SECRET_ACCESS_KEY: "secret",

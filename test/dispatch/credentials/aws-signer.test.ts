@@ -69,7 +69,7 @@ const parts = (authorization = "") =>
     authorization,
   )?.groups ?? {};
 
-describe("the reference by hand", () => {
+describe("the signer of this test", () => {
   // "get-vanilla" and "post-vanilla" of AWS's Signature Version 4 test suite: the published
   // signatures.
   it.each([

@@ -77,7 +77,7 @@ describe("headers with a Google token", () => {
     expect(value).toEqual(["authorization", "Bearer adc", "x-goog-user-project", "payer"]);
   });
 
-  it("of the machine's metadata server", async () => {
+  it("of a machine come from its metadata server", async () => {
     const server = await startTokenServer(({ headers }) => ({
       ...token(headers["metadata-flavor"] === "Google" ? "machine" : "unasked"),
       headers: { "metadata-flavor": "Google" },
@@ -89,7 +89,7 @@ describe("headers with a Google token", () => {
     expect(server.calls[0]?.path).toContain("/service-accounts/default/token?scopes=");
   });
 
-  it("of a service account: its address, its key and the scopes go to the library", async () => {
+  it("of a service account are requested with its address, its key and the scopes", async () => {
     const { privateKey } = generateKeyPairSync("rsa", {
       modulusLength: 2048,
       privateKeyEncoding: { type: "pkcs8", format: "pem" },

@@ -126,12 +126,15 @@ describe("unhealthy endpoints", () => {
       "c",
       null,
     ],
-  ])("%s", (_, ids, healthStates, share, order, out, trial) => {
-    const arrangement = arrange(plan(ids), circumstances(healthStates, share));
-    expect(idsOf(arrangement.order).join("")).toBe(order);
-    expect(idsOf(arrangement.out.map((aside) => aside.candidate)).join("")).toBe(out);
-    expect(arrangement.trial?.endpoint.id ?? null).toBe(trial);
-  });
+  ])(
+    "%s: the plan %s with the states %j and the share %s becomes %s",
+    (_, ids, healthStates, share, order, out, trial) => {
+      const arrangement = arrange(plan(ids), circumstances(healthStates, share));
+      expect(idsOf(arrangement.order).join("")).toBe(order);
+      expect(idsOf(arrangement.out.map((aside) => aside.candidate)).join("")).toBe(out);
+      expect(arrangement.trial?.endpoint.id ?? null).toBe(trial);
+    },
+  );
 
   it("are listed with reason and time", () => {
     const { out } = arrange(
@@ -185,7 +188,7 @@ describe("preferred speeds", () => {
       "bca",
     ],
     ["either", { preferred_max_latency: { p50: 1 }, preferred_min_throughput: { p50: 81 } }, "cab"],
-  ])("%s", (_, preferences, order) => {
+  ])("%s: %j arranges abc as %s", (_, preferences, order) => {
     const { order: arranged } = arrange(
       plan("abc"),
       circumstances({}, 0.5, { preferences, measuresOf }),

@@ -51,11 +51,11 @@ function weighted(
 }
 
 describe("order and price", () => {
-  it("order is the table's", () => {
+  it("`order` keeps the order of the table", () => {
     expect(idsOf(orderTier(tier(["b", "a", "c"]), circumstances()))).toEqual(["b", "a", "c"]);
   });
 
-  it("the cheapest first, unknown prices last, equals in the table's order", () => {
+  it("`price` puts the cheapest first, unknown prices last, and equals in the table's order", () => {
     const at = (id: string, input: number | null, output = 0): Candidate =>
       candidate(id, {
         balance: "price",
@@ -80,7 +80,7 @@ describe("weighted", () => {
     }
   });
 
-  it("sends the others their shares too, where the first is unhealthy", () => {
+  it("sends the remaining endpoints their shares after the first", () => {
     const random = seeded(2);
     let b = 0;
     let total = 0;
@@ -183,7 +183,7 @@ describe("latency", () => {
 });
 
 describe("throughput and calls in flight", () => {
-  it("the most tokens a second first, the slowest last", () => {
+  it("`throughput` puts the most tokens a second first", () => {
     const at = circumstances({
       a: { throughput: 10 },
       b: { throughput: 90 },
@@ -207,7 +207,7 @@ describe("throughput and calls in flight", () => {
     expect(Math.abs((counts.get("new") ?? 0) - 1_500)).toBeLessThan(150);
   });
 
-  it("the fewest in flight first, equals by chance", () => {
+  it("`least_in_flight` puts the fewest calls first, and equals by chance", () => {
     const at = { a: { inFlight: 3 }, b: { inFlight: 1 }, c: { inFlight: 2 } };
     const candidates = tier(["a", "b", "c"], { balance: "least_in_flight" });
     expect(idsOf(orderTier(candidates, circumstances(at)))).toEqual(["b", "c", "a"]);

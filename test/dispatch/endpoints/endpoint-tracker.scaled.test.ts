@@ -40,7 +40,7 @@ function withoutA(settings: HealthSettings = SETTINGS): EndpointTracker {
 }
 
 describe("an endpoint that fails", () => {
-  it("is ejected, then tried by exactly one request, then back", () => {
+  it("is ejected, tried by exactly one request, and then readmitted", () => {
     const tracker = withoutA();
     expect(orderOf(tracker, 0)).toBe("bca");
     expect(orderOf(tracker, 9_999)).toBe("bca");
@@ -119,7 +119,7 @@ describe("an endpoint that fails", () => {
     expect(orderOf(tracker, 10_100)).toBe("abc");
   });
 
-  it("has no trial for a plan that is only it, and is called all the same", () => {
+  it("is called without a trial where a plan has no other endpoint", () => {
     const tracker = withoutA();
     const only = arrangeCall(tracker, tier(["a"]), { ...WISHES, maxEjectedShare: 1 }, 0, seeded(1));
     expect(idsOf(only.order)).toEqual(["a"]);
@@ -137,7 +137,7 @@ describe("an endpoint that fails", () => {
 });
 
 describe("a predicted plan of a request that is not sent", () => {
-  it("claims no trial: the next request still has it", () => {
+  it("claims no trial, which the next request still makes", () => {
     const tracker = withoutA();
     const foreseen = (): string =>
       idsOf(arrange(PLAN, circumstancesOf(tracker, WISHES, 10_000, seeded(1))).order).join("");

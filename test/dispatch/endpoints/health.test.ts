@@ -53,7 +53,7 @@ describe("the effect of a failure on its endpoint", () => {
   });
 
   it.each(FAILURE_KINDS.map((kind) => [kind, effectOf(kind)] as const))(
-    "%s: %s",
+    "of the kind %s is `%s`",
     (kind, effect) => {
       const health = endpointHealth();
       for (let call = 0; call < 100; call += 1) health.endCall(failure(kind), SETTINGS, 0);
@@ -102,7 +102,7 @@ describe("an ejection", () => {
     ],
     ["never for the ratio", { failureRatio: 0, consecutiveFailures: 0 }, "----------", false],
     ["never for the row", { failureRatio: 1, consecutiveFailures: 0 }, "---------", false],
-  ])("%s", (_, more, calls, isUnhealthy) => {
+  ])("%s: with %j, the calls %s eject the endpoint: %s", (_, more, calls, isUnhealthy) => {
     const settings = { ...SETTINGS, ...more };
     const health = endpointHealth();
     for (const call of calls) health.endCall(call === "-" ? bad : null, settings, 0);
@@ -120,7 +120,7 @@ describe("an ejection", () => {
     expect(late.healthState(settings, 30_000).state).toBe("healthy");
   });
 
-  it("is one for any number of failures, and lasts its time despite later results", () => {
+  it("is counted once for any number of failures, and not shortened by later results", () => {
     const health = ejected();
     fail(health, 500, 5_000);
     health.endCall(null, SETTINGS, 6_000);

@@ -35,7 +35,7 @@ const said = (content: JsonValue): JsonObject => ({ role: "assistant", content }
 const system = (content: JsonValue): JsonObject => ({ role: "system", content });
 
 describe("the source of the key", () => {
-  it("the caller's key, then the session, then how the conversation begins", () => {
+  it("is the caller's key, then the session, then the beginning of the conversation", () => {
     const body = { messages: [user("hello")] };
     const byCallerKey = keyOf({ ...body, prompt_cache_key: "w" }, "s");
     expect(byCallerKey).toBe(keyOf({ prompt_cache_key: "w", messages: [user("other")] }, null));
@@ -52,7 +52,7 @@ describe("the source of the key", () => {
     ["a key that is no text", { prompt_cache_key: 7, messages: [] }],
     ["an empty list of prompts", { prompt: [] }],
     ["neither", { input: 7 }],
-  ])("nothing: %s", (_, body) => {
+  ])("is absent for %s", (_, body) => {
     expect(keyOf(body, null)).toBeNull();
   });
 });

@@ -292,7 +292,7 @@ class Model {
   }
 }
 
-describe("any schedule", () => {
+describe("a limiter under any schedule", () => {
   afterEach(() => {
     vi.useRealTimers();
   });

@@ -352,7 +352,7 @@ describe("gathering parts", () => {
   });
 });
 
-describe("under any faults", () => {
+describe("parts under any faults", () => {
   const reply: fc.Arbitrary<Reply> = fc.oneof(
     { weight: 4, arbitrary: fc.constant(ok) },
     fc.constantFrom<Reply>(
@@ -366,7 +366,7 @@ describe("under any faults", () => {
     ),
   );
 
-  it("every part is answered as requested, or the request fails; no call keeps running", () =>
+  it("are answered as requested, or the request fails; no call keeps running", () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 12 }),

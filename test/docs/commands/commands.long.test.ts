@@ -71,7 +71,7 @@ describe.skipIf(MISSING !== null)(
     });
 
     it.skipIf(NO_POSTGRES !== null)(
-      `with a PostgreSQL${NO_POSTGRES === null ? "" : `: skipped, ${NO_POSTGRES}`}`,
+      `some commands need a PostgreSQL${NO_POSTGRES === null ? "" : `: skipped, ${NO_POSTGRES}`}`,
       () => {
         expect(blocks.some(({ fence }) => needsDatabase(fence))).toBe(true);
       },
