@@ -707,7 +707,7 @@ describe("capabilities in the format of the messages protocol", () => {
   });
 });
 
-describe("the catalogue's doors", () => {
+describe("the endpoints of the catalogue", () => {
   it.each(["/v1/models", "/v1/models/first", "/api/v1/models", "/api/v1/models/first"])(
     "%s demands catalogue:read",
     async (path) => {

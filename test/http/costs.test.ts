@@ -170,7 +170,7 @@ describe("the cost of a request in the evidence", () => {
     expect((await onlyOutcome(router)).costNanoUsd).toBe(cost);
   });
 
-  it("is the amount charged to the budget", async () => {
+  it("is the amount that the budget is charged", async () => {
     const upstream = await startUpstream((response) => answerJson(response, COUNTED));
     const base = priced(tableOver([upstream], { timeouts: PATIENT }), { a: PRICE });
     const { router, quotas } = await limited(base, { budget: { usd: 1, per: "day" } });

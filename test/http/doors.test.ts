@@ -138,7 +138,7 @@ describe("bodies", () => {
       "request_too_large",
       null,
     ],
-  ])("%s", async (_, body, status, code, param) => {
+  ])("a body of %s is refused with its code", async (_, body, status, code, param) => {
     const { upstream, router } = await plainRouter();
     const response = await post(router, body);
     const text = await response.text();
@@ -157,7 +157,7 @@ describe("bodies", () => {
   });
 
   it.each(["text/plain", "application/x-www-form-urlencoded", "application/jsonx"])(
-    "content type %s",
+    "the content type %s is refused with 415",
     async (type) => {
       const { router } = await plainRouter();
       const response = await post(router, hello, { "content-type": type });
@@ -199,36 +199,39 @@ describe("bodies", () => {
   it.concurrent.each([
     ["too little", 1, "408"],
     ["enough", 4_000, "200"],
-  ])("a body that brings %s of itself in each interval", async (_, piece, status) => {
-    const limits = {
-      bodyBytes: 1_000_000,
-      answerBytes: 1_000_000,
-      requestTime: 60_000,
-      writeTime: 2_000,
-    };
-    const { router } = await plainRouter({
-      runtime: { limits: { ...limits, bodyTime: 60_000, bodyProgressTime: 1_000 } },
-    });
-    const body = JSON.stringify({
-      ...hello,
-      messages: [{ role: "user", content: "x".repeat(60_000) }],
-    });
-    const socket = connect(Number(new URL(router.url).port), "127.0.0.1");
-    const answer = new Promise<string>((resolve) =>
-      socket.once("data", (chunk: Buffer) => resolve(chunk.toString())),
-    );
-    const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good";
-    socket.write(
-      `${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
-    );
-    let sent = 0;
-    const sending = setInterval(() => {
-      if (sent < body.length) socket.write(body.slice(sent, (sent += piece)));
-    }, 100);
-    expect((await answer).slice(9, 12)).toBe(status);
-    clearInterval(sending);
-    socket.destroy();
-  });
+  ])(
+    "a body that brings %s of itself in each interval (%i bytes) is answered with %s",
+    async (_, piece, status) => {
+      const limits = {
+        bodyBytes: 1_000_000,
+        answerBytes: 1_000_000,
+        requestTime: 60_000,
+        writeTime: 2_000,
+      };
+      const { router } = await plainRouter({
+        runtime: { limits: { ...limits, bodyTime: 60_000, bodyProgressTime: 1_000 } },
+      });
+      const body = JSON.stringify({
+        ...hello,
+        messages: [{ role: "user", content: "x".repeat(60_000) }],
+      });
+      const socket = connect(Number(new URL(router.url).port), "127.0.0.1");
+      const answer = new Promise<string>((resolve) =>
+        socket.once("data", (chunk: Buffer) => resolve(chunk.toString())),
+      );
+      const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good";
+      socket.write(
+        `${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+      );
+      let sent = 0;
+      const sending = setInterval(() => {
+        if (sent < body.length) socket.write(body.slice(sent, (sent += piece)));
+      }, 100);
+      expect((await answer).slice(9, 12)).toBe(status);
+      clearInterval(sending);
+      socket.destroy();
+    },
+  );
 
   it("a client that disconnects while it sends is recorded, and not logged as an error", async () => {
     const { router } = await plainRouter();
@@ -463,7 +466,7 @@ describe("paths", () => {
   );
 });
 
-describe("a bug of ours", () => {
+describe("a bug of the router", () => {
   it("answers 500 without quoting the error, and the server continues", async () => {
     const policies = fakePolicies(() => {
       throw new Error(SECRET);

@@ -204,7 +204,7 @@ describe("tokens", () => {
     await until(() => store.used("workspace:w", "tokens") < 200);
   });
 
-  it("are not requested twice by a request that could never pass", async () => {
+  it("beyond the whole limit are refused with 402, which clients do not retry", async () => {
     const upstream = await answering();
     const { router } = await limited(tableOver([upstream]), { tokensPerMinute: 1_000 });
     const refused = await post(router, { ...hello, max_tokens: 5_000 });

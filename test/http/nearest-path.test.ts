@@ -34,7 +34,7 @@ test.each([
   ["GET", "/api/models", "GET /api/v1/models"],
   ["GET", "/models/chat-small", "GET /v1/models/{id}"],
   ["GET", "/v1/openapi.json", "GET /openapi.json"],
-])("%s %s: %s", (method, path, near) => {
+])("%s %s suggests %s", (method, path, near) => {
   expect(nearestPath(method, path, PUBLIC)).toBe(near);
 });
 
@@ -48,7 +48,7 @@ test.each([
   `/${"a".repeat(100_000)}`,
   "/%00/\u0000",
   "/constructor",
-])("a path without a similar one has no suggestion: %j", (path) => {
+])("a path without a similar one has no suggestion: %#", (path) => {
   expect(nearestPath("GET", path, PUBLIC)).toBeNull();
 });
 

@@ -199,7 +199,7 @@ describe("fallback before the first byte", () => {
     expect([bad.calls.length, good.calls.length]).toEqual([1, 1]);
   });
 
-  it("after a refused connection too", async () => {
+  it("the next endpoint answers after a refused connection", async () => {
     const good = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
       table: tableOver([{ url: "http://127.0.0.1:1", calls: [] }, good]),
@@ -218,7 +218,7 @@ describe("fallback before the first byte", () => {
       (response: Parameters<typeof answerJson>[0]) => response.writeHead(200).flushHeaders(),
       "timeout_idle",
     ],
-  ] as const)("after %s", async (_, answer, failure) => {
+  ] as const)("the next endpoint answers after %s", async (_, answer, failure) => {
     const silent = await startUpstream((response) => answer(response));
     const good = await startUpstream((response, call) => {
       if (!call.body.includes('"stream":true')) return answerJson(response);
@@ -290,7 +290,7 @@ describe("fallback before the first byte", () => {
     expect(message).toMatch(/this model's maximum context length is exceeded/);
   });
 
-  it("exhausted: a 502 with every attempt, none twice, and a retry-after", async () => {
+  it("an exhausted plan is a 502 with every attempt, none twice, and a retry-after", async () => {
     const upstreams = [
       await startUpstream((response) =>
         answerJson(response, { error: { message: "sk-live-key" } }, 500),
@@ -347,7 +347,7 @@ describe("fallback before the first byte", () => {
     expect((await errorOf(response)).code).toBe("no_healthy_endpoint");
   });
 
-  it("sheds load above the provider's concurrency instead of queueing without end", async () => {
+  it("requests above the provider's concurrency are refused with 503, and not queued", async () => {
     const slow = await startUpstream(async (response) => {
       await pause(100);
       answerJson(response);
@@ -666,7 +666,7 @@ describe("durability", () => {
   });
 
   it.each([hello, streamed])(
-    "the record is needed by the answer, not while the provider works",
+    "an answer waits for its record, and the call to the provider does not",
     async (body) => {
       const events: string[] = [];
       const upstream = await startUpstream(async (response) => {
@@ -691,7 +691,7 @@ describe("durability", () => {
     },
   );
 
-  it("the record is needed by a stream's first output, not by its end", async () => {
+  it("a stream waits for its record at its first output, and not at its end", async () => {
     const rest = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       startSse(response);
@@ -746,7 +746,7 @@ describe("durability", () => {
     },
   );
 
-  it("answers 504 where the caller's deadline passes before the record is written", async () => {
+  it("a request is answered with 504 where its deadline passes before the record is written", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
       table: tableOver([upstream]),
@@ -759,7 +759,7 @@ describe("durability", () => {
     ]);
   });
 
-  it("has its record when its deadline ends a provider's time, though decisions gather for longer", async () => {
+  it("a request whose deadline ends the provider's time is recorded, though decisions gather for longer", async () => {
     const upstream = await startUpstream(() => {});
     const written: string[] = [];
     const evidence: Runtime["evidence"] = {

@@ -56,7 +56,7 @@ async function lastOutcome(
 }
 
 describe("a request that the first choice did not answer", () => {
-  it("has neither member where the first choice answered", async () => {
+  it("has neither `skipped` nor `secondChoice` where the first choice answered", async () => {
     const router = await startRouter({ table: tableOf([await good(), await good()]) });
     expect(await lastOutcome(router, 1)).toEqual({ calls: "a" });
   });
@@ -66,7 +66,7 @@ describe("a request that the first choice did not answer", () => {
     expect(await lastOutcome(router, 1)).toEqual({ calls: "a,b", secondChoice: "failed" });
   });
 
-  it("is recorded without a failure of its own: the primary was ejected before", async () => {
+  it("is recorded as ejected where the primary was ejected before", async () => {
     const router = await startRouter({ table: tableOf([await failing(500), await good()]) });
     expect(await lastOutcome(router, 3)).toEqual({
       calls: "b",

@@ -80,22 +80,25 @@ describe("answers to bytes that never become a request", () => {
       417,
       "unsupported_expectation",
     ],
-  ])("%s", async (_, bytes, status, code) => {
-    const router = await plainRouter();
-    const socket = open(router.url);
-    socket.write(bytes);
-    const text = await heard(socket);
-    const [head = "", body = ""] = text.split("\r\n\r\n");
-    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    expect(head).toMatch(/x-request-id: req_\d+/i);
-    expect(head).toMatch(/connection: close/i);
-    expect(Number(/content-length: (\d+)/i.exec(head)?.[1])).toBe(Buffer.byteLength(body));
-    expect(JSON.parse(body)).toMatchObject({ error: { code } });
-    expect(text).not.toContain("my-secret-prompt");
-    expect(router.decisions).toEqual([]);
-  });
+  ])(
+    "%s is answered with an error, and the connection is closed",
+    async (_, bytes, status, code) => {
+      const router = await plainRouter();
+      const socket = open(router.url);
+      socket.write(bytes);
+      const text = await heard(socket);
+      const [head = "", body = ""] = text.split("\r\n\r\n");
+      expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(head).toMatch(/x-request-id: req_\d+/i);
+      expect(head).toMatch(/connection: close/i);
+      expect(Number(/content-length: (\d+)/i.exec(head)?.[1])).toBe(Buffer.byteLength(body));
+      expect(JSON.parse(body)).toMatchObject({ error: { code } });
+      expect(text).not.toContain("my-secret-prompt");
+      expect(router.decisions).toEqual([]);
+    },
+  );
 
-  it("send no second answer into one that has begun", async () => {
+  it("are not sent into an answer that has begun", async () => {
     const upstream = await startUpstream((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write('data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n');

@@ -127,7 +127,7 @@ describe("simulation", () => {
     expect((await post(router, body)).headers.get("x-signalbox-route")).toContain("endpoint=b");
   });
 
-  it("of a weighted tier reports by_chance", async () => {
+  it("of a weighted tier reports that the order is by chance", async () => {
     const upstreams = await twoUpstreams();
     const base = tableOver(upstreams);
     const tiers = [{ endpoints: ["a", "b"], balance: "weighted" as const, weights: [1, 1] }];

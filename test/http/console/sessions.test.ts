@@ -262,7 +262,7 @@ describe("a session", () => {
       .toBe("session_ended");
   });
 
-  it("is no more when it is not in the store, and is not known by its digest", async () => {
+  it("is ended where it is not in the store, and its digest is not accepted", async () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const create = vi.spyOn(server.store.sessions, "create");

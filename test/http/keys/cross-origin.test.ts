@@ -81,7 +81,7 @@ describe("a preflight", () => {
     expect(corsHeaders(response)).toEqual([]);
   });
 
-  it("is answered where tokens are good, and nowhere else", async () => {
+  it("is answered where tokens are accepted, and nowhere else", async () => {
     for (const {
       path,
       scopes: [scope],

@@ -183,7 +183,7 @@ describe("POST /v1/credentials/exchange", () => {
     expect((await ask(key, { origin: ORIGIN })).status).toBe(200);
   });
 
-  it("is for keys with the permission only, and for their own sake only", async () => {
+  it("requires a key with the permission, and exchanges no other key", async () => {
     const { key } = await makeKey(null);
     expect(await ask(key)).toMatchObject({ status: 400, json: { error: "unauthorized_client" } });
     expect(await ask(parent.key, { subject_token: key })).toMatchObject({ status: 400 });
@@ -264,7 +264,7 @@ describe("a token", () => {
     for (const { operations } of seen) expect(operations).toEqual(["embeddings"]);
   });
 
-  it("is good at no endpoint but those of its scopes, and is never exchanged again", async () => {
+  it("is accepted only at endpoints of its scopes, and is never exchanged again", async () => {
     const token = await tokenOf(parent.key, { scope: "inference catalogue:read" });
     for (const {
       path,

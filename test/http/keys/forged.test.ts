@@ -84,7 +84,7 @@ function withoutSignature(header: object, signature = ""): string {
 const show = (token: string): Promise<{ status: number; text: string }> =>
   call(server, token, "GET", "/v1/models");
 
-it("the good one is good, also where its issuer was published a moment ago", async () => {
+it("a valid token is accepted, also where its issuer was published a moment ago", async () => {
   expect((await show(await sign())).status).toBe(200);
 });
 
@@ -108,7 +108,7 @@ it("a token has one text: unused bits of the last character of its signature mus
   expect((await show(good)).status).toBe(200);
 });
 
-describe("is refused without detail", () => {
+describe("a bad token is refused without detail", () => {
   const cases: readonly (readonly [string, () => Promise<string> | string])[] = [
     ["no algorithm", () => withoutSignature({ alg: "none" })],
     ["no algorithm, in capitals", () => withoutSignature({ alg: "NONE" })],

@@ -307,7 +307,7 @@ describe("objects of another workspace", () => {
     },
   );
 
-  it("the names are real ones: their own workspace finds them", async () => {
+  it("their ids exist: requests of their own workspace find them", async () => {
     const decided = await fetch(`${server.url}/v1/models`, { headers: bearer(own) });
     const requestId = decided.headers.get("x-request-id") ?? "";
     const realId = ({ path }: Endpoint): string =>

@@ -44,7 +44,7 @@ describe("a key with platform:manage", () => {
     });
   });
 
-  it("learns which workspaces do not exist, as no other key is", async () => {
+  it("gets 404 for a workspace that does not exist, as a manager gets for any other workspace", async () => {
     for (const [key, status] of [
       [platform, 404],
       [manager, 404],

@@ -78,7 +78,7 @@ describe("the record of a refusal names a recognised key and its workspace", () 
     });
   });
 
-  it("also where a header is refused that bounds the request", async () => {
+  it("where a header that bounds the request is invalid", async () => {
     const bearer = await key("demo", ["inference"]);
     const response = await fetch(`${server.url}/v1/chat/completions`, {
       method: "POST",
@@ -91,7 +91,7 @@ describe("the record of a refusal names a recognised key and its workspace", () 
     });
   });
 
-  it("also where a token of a revoked key is shown, with the token's id", async () => {
+  it("where a token of a revoked key is sent, with the token's id", async () => {
     const made = await call(server, manager, "POST", "/v1/keys", {
       scopes: ["inference"],
       owner: "test",

@@ -65,7 +65,7 @@ beforeAll(async () => {
 });
 
 describe("a token on several servers of one database", () => {
-  it("is good elsewhere at once, though its key and its issuer are both new", async () => {
+  it("is accepted elsewhere at once, though its key and its issuer are both new", async () => {
     const { key } = await makeKey();
     const token = await tokenFrom(server, key);
     expect(await use(elsewhere, token)).toBe(200);

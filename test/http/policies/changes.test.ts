@@ -262,7 +262,7 @@ describe("the order of a change", () => {
   });
 });
 
-describe("where the store is away", () => {
+describe("a store that is unavailable", () => {
   it.each([
     ["GET", "/v1/policies", {}],
     ["GET", "/v1/policies/a", {}],
@@ -309,7 +309,7 @@ describe("where the store is away", () => {
   });
 });
 
-describe("at the same time", () => {
+describe("concurrent changes", () => {
   it.each([2, 12])("exactly one of %i promotions with one precondition succeeds", async (count) => {
     const { fixture, key } = await open();
     await fixture.observe({ a: "first" });

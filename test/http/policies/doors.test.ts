@@ -48,7 +48,7 @@ const named = <Row extends { readonly method: string; readonly path: string }>(
 ) => rows.map((row) => [`${row.method} ${row.path}`, row] as const);
 
 describe("scopes", () => {
-  it.each(named(ROWS))("%s", async (_, row) => {
+  it.each(named(ROWS))("%s needs exactly the scopes of its row", async (_, row) => {
     const reading = ["governance:read", "operations:manage"];
     const managing = isApproving(row)
       ? ["operations:manage", "policies:approve"]
@@ -68,24 +68,27 @@ describe("scopes", () => {
 });
 
 describe("policies.managed_by", () => {
-  it.each(named(ROWS.filter(isManaging)))("%s is for keys of these workspaces", async (_, row) => {
-    const answer = await ask(await fixture.key("acme"), row);
-    expect(answer).toMatchObject({
-      status: 403,
-      json: { error: { code: "not_managed_here", type: "insufficient_scope" } },
-    });
-    expect(answer.json.error).toMatchObject({
-      message: expect.stringMatching(/policies\.managed_by of routes\.yaml/),
-      fix: expect.stringMatching(/^Use a key of one of them/),
-    });
-    // Nor does it learn which they are, or whether there is such a policy.
-    expect(answer.text).not.toContain("office");
-    const nobody = await ask(await fixture.key("acme"), row, "nobody");
-    expect(nobody.json.error.code).toBe("not_managed_here");
-  });
+  it.each(named(ROWS.filter(isManaging)))(
+    "%s is refused to keys of other workspaces",
+    async (_, row) => {
+      const answer = await ask(await fixture.key("acme"), row);
+      expect(answer).toMatchObject({
+        status: 403,
+        json: { error: { code: "not_managed_here", type: "insufficient_scope" } },
+      });
+      expect(answer.json.error).toMatchObject({
+        message: expect.stringMatching(/policies\.managed_by of routes\.yaml/),
+        fix: expect.stringMatching(/^Use a key of one of them/),
+      });
+      // Nor does it learn which they are, or whether there is such a policy.
+      expect(answer.text).not.toContain("office");
+      const nobody = await ask(await fixture.key("acme"), row, "nobody");
+      expect(nobody.json.error.code).toBe("not_managed_here");
+    },
+  );
 
   it.each(named(ROWS.filter((row) => !isManaging(row))))(
-    "%s is for every workspace",
+    "%s is open to keys of every workspace",
     async (_, row) => {
       expect((await ask(await fixture.key("acme"), row)).status).toBe(200);
     },
@@ -127,16 +130,19 @@ const HOSTILE = [
 ];
 
 describe("unknown ids", () => {
-  it.each(named(ROWS.filter(({ path }) => path.includes("{"))))("%s", async (_, row) => {
-    for (const id of HOSTILE) {
-      const answer = await ask(office, row, id);
-      expect(answer.status, id.slice(0, 40)).toBe(404);
-      expect(["policy_not_found", "unknown_path"]).toContain(answer.json.error.code);
-      expect(answer.text).not.toMatch(/canary|script|etc|xxxx/);
-    }
-    const broken = await ask(office, row, "%zz");
-    expect(broken.status).toBe(400);
-  });
+  it.each(named(ROWS.filter(({ path }) => path.includes("{"))))(
+    "%s answers unknown ids with 404, and a broken escape with 400",
+    async (_, row) => {
+      for (const id of HOSTILE) {
+        const answer = await ask(office, row, id);
+        expect(answer.status, id.slice(0, 40)).toBe(404);
+        expect(["policy_not_found", "unknown_path"]).toContain(answer.json.error.code);
+        expect(answer.text).not.toMatch(/canary|script|etc|xxxx/);
+      }
+      const broken = await ask(office, row, "%zz");
+      expect(broken.status).toBe(400);
+    },
+  );
 });
 
 describe("bodies", () => {

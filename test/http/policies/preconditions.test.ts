@@ -103,7 +103,7 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))(
       ["with `*` in a list", () => `*, ${etag}`],
       ["with a canary behind it", () => `${etag} canary`],
       ["seventeen times", () => Array.from({ length: 17 }, () => etag).join(", ")],
-    ])("refuses a tag %s as none", async (_, ifMatch) => {
+    ])("refuses a tag %s as invalid", async (_, ifMatch) => {
       const answer = await post(ifMatch());
       expect(answer).toMatchObject({
         status: 400,
