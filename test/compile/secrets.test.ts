@@ -75,7 +75,7 @@ describe("resolveSecrets", () => {
     expect(resolveSecrets(without, {}, absent)).toEqual({
       secrets: new Map(),
       missing: [],
-      refused: [],
+      invalid: [],
     });
   });
 });

@@ -42,7 +42,7 @@ describe("the input of embeddings", () => {
     [many(1, MAXIMUM_INPUTS + 1), `input must NOT have more than ${MAXIMUM_INPUTS} items`],
     [5, "input must be string or array"],
     [{}, "input must be string or array"],
-  ])("%#: is refused where it is wrong: %j", (input, message) => {
+  ])("%#: is refused, and the wrong item is named", (input, message) => {
     const param = message.split(" ")[0];
     expect(validate(asking(input))).toMatchObject({ status: 400, message, param });
   });
