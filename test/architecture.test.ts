@@ -40,7 +40,7 @@ function importedNames(path: string): ReadonlySet<string> {
   );
 }
 
-describe("the shape of the house", () => {
+describe("the shape of the repository", () => {
   it("docs/architecture.md names every folder at the top of src, and nothing else", () => {
     const table =
       /\n## Folders\n([\s\S]*?)\n## /.exec(textOf(join(ROOT, "docs/architecture.md")))?.[1] ?? "";
@@ -63,7 +63,7 @@ describe("the shape of the house", () => {
     expect(long).toEqual([]);
   });
 
-  it("there are no barrels and no drawers for odds and ends", () => {
+  it("no file or folder is called index, utils, helpers, common or misc", () => {
     const bad = [...sources, ...ofConsole]
       .filter((path) => /\/(index|utils?|helpers?|common|misc)(\.tsx?|\/)/.test(path))
       .map(shown);

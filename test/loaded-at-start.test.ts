@@ -50,7 +50,7 @@ describe("the modules loaded before a server has read its configuration", () => 
     },
   );
 
-  it("are a handful of files on the command line until the command is known", () => {
+  it("are fewer than 20 files, and no package, until the command is known", () => {
     const { files, packages } = loadedWith("src/main.ts");
     expect([...packages]).toEqual([]);
     expect(files.size).toBeLessThan(20);

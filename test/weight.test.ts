@@ -71,7 +71,7 @@ describe("the weight of the sources", () => {
     expect(above).toEqual([]);
   });
 
-  it("a ceiling follows its folder down", () => {
+  it("every ceiling is close to the tokens of its folder", () => {
     const high = Object.entries(CEILINGS).flatMap(([name, ceiling]) => {
       const lower = Math.ceil((weights.get(name) ?? 0) / 1_000);
       return ceiling - lower < SLACK

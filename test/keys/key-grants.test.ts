@@ -28,7 +28,7 @@ describe("a grant of token exchange", () => {
     { routes: ["r".repeat(256)] },
     { routes: names(256) },
     { origins: origins(32) },
-  ])("is taken at its bounds: %j", (grant) => {
+  ])("is accepted at its bounds: %j", (grant) => {
     expect(checkExchange({ ...EXCHANGE, ...grant })).toEqual({ ...EXCHANGE, ...grant });
   });
 
@@ -66,7 +66,7 @@ describe("limits of a key", () => {
     { budget: { usd: 1_000_000_000, per: "day" } },
     { budget: { tokens: 1, per: "month" } },
     { budget: { tokens: 1_000_000_000_000, per: "day" } },
-  ])("are taken at their bounds: %j", (limits) => {
+  ])("are accepted at their bounds: %j", (limits) => {
     expect(checkLimits({ ...LIMITS, ...limits })).toEqual({ ...LIMITS, ...limits });
   });
 

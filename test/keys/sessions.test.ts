@@ -69,7 +69,7 @@ describe("sessions", () => {
     expect(store.calls.filter((call) => call === "touch").length).toBe(1);
   });
 
-  it("that another process has ended are good for less than a second", async () => {
+  it("are accepted for less than a second after another process has ended them", async () => {
     const store = memory();
     const sessions = createSessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
@@ -79,7 +79,7 @@ describe("sessions", () => {
     expect(await sessions.find(value, 2_000, TIMES, "a")).toBeNull();
   });
 
-  it("that do not exist keep the store busy no more than fifty times a second, and good ones are served meanwhile", async () => {
+  it("that do not exist are looked up at most fifty times a second, and valid ones are served meanwhile", async () => {
     const store = memory();
     const sessions = createSessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
@@ -117,7 +117,7 @@ describe("forged session cookies from one address", () => {
 });
 
 describe("codes that sign in", () => {
-  it("are good once, and for ten minutes", () => {
+  it("are accepted once, and for ten minutes", () => {
     const codes = createSignInCodes(randomBytes);
     const [first, second] = [codes.make("a", 0), codes.make("b", 0)];
     expect(codes.take(first, 10 * MINUTE - 1)).toBe("a");

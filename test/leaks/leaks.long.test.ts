@@ -174,7 +174,7 @@ function mayHold({ status }: Answer, { location }: Canary): boolean {
 }
 
 describe("secrets", () => {
-  it("the answers before cover every status and every kind of end", () => {
+  it("are sent in requests that end with every status and every kind of failure", () => {
     const statuses = new Map<number, number>();
     for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1);
     for (const status of [200, 400, 401, 403, 404, 415, 500, 502, 504]) {
@@ -203,7 +203,7 @@ describe("secrets", () => {
     }
   });
 
-  it("did reach the providers that are to have them, and no others", () => {
+  it("reach the providers that need them, and no others", () => {
     const seen = upstream.seen();
     const reached = new Set(scan(seen, canaries.all).map(({ location }) => location));
     for (const location of [

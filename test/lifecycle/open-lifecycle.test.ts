@@ -13,7 +13,7 @@ import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts"
 const fold = (rows: readonly PolicyLogRow[]): PolicyStates =>
   rows.reduce(foldRow, NO_POLICY_STATES);
 
-describe("several at once", () => {
+describe("several changes at once", () => {
   it("exactly one of a hundred promotions with the same precondition wins", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
@@ -76,7 +76,7 @@ describe("several at once", () => {
 });
 
 describe("the states", () => {
-  it("is the same from the beginning as from where a process was", async () => {
+  it("are the same when read from the beginning as when continued by a process", async () => {
     const names = fc.constantFrom("a", "b", "c");
     const step = fc.oneof(
       fc.record({

@@ -93,7 +93,7 @@ describe("promotion and rollback", () => {
     expect(await context.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
   });
 
-  it("is refused where the bytes are not kept, or are not those of the log", async () => {
+  it("are refused where the bytes are not kept, or are not those of the log", async () => {
     const context = await changing();
     context.log.contents.delete(digestOf("b"));
     expect(await context.promote("p")).toEqual({ fault: "no_bytes", revision: 2 });

@@ -8,7 +8,7 @@ describe("contents and slots", () => {
   it.each([
     ["shadow", "- r1"],
     ["enforce", "r1 -"],
-  ] as const)("starts a policy that the log has never seen in %s", async (mode, slots) => {
+  ] as const)("of a policy that the log has never seen start in %s", async (mode, slots) => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", mode)]);
     expect(context.slots("p")).toBe(slots);
@@ -32,7 +32,7 @@ describe("contents and slots", () => {
     expect(context.log.rows).toHaveLength(rows);
   });
 
-  it("is not moved back by a replica that starts with older files", async () => {
+  it("a replica that starts with older files moves no slot back", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b")]);
@@ -45,7 +45,7 @@ describe("contents and slots", () => {
     expect(context.slots("p")).toBe("r2 -");
   });
 
-  it("follows the files of a running server back to a known content", async () => {
+  it("the candidate follows the files of a running server back to a known content", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a")]);
     await context.observe([file("p", "b")], "reload");
@@ -54,7 +54,7 @@ describe("contents and slots", () => {
     expect(context.slots("p")).toBe("- r1");
   });
 
-  it("has no candidate any more when the files of a running server go back to the enforced content", async () => {
+  it("the candidate is removed when the files of a running server return to the enforced content", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b")], "reload");

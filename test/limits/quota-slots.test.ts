@@ -20,7 +20,7 @@ afterEach(() => {
 });
 
 describe("requests at once", () => {
-  it("are bounded over processes, and a slot that is left can be taken", async () => {
+  it("are bounded over processes, and a returned slot is granted again", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 2 });

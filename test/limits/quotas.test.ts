@@ -42,7 +42,7 @@ describe("counting", () => {
     expect(isReservation(await reserve(quotas, acme))).toBe(true);
   });
 
-  it("answers at once while a chunk is at hand", async () => {
+  it("a reserved chunk answers at once, without a call to the store", async () => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
     const acme = workspace({ requestsPerMinute: 1_000 });
@@ -52,7 +52,7 @@ describe("counting", () => {
     expect(store.calls).toBe(calls);
   });
 
-  it("reserves once for all that wait", async () => {
+  it("one call to the store reserves for all waiting requests", async () => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
     const acme = workspace({ requestsPerMinute: 1_000, concurrency: 500 });
@@ -104,7 +104,7 @@ describe("counting", () => {
     });
   });
 
-  it("requires a short wait only, where running requests may return amounts", async () => {
+  it("the wait is short where running requests may return amounts", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { tokens: 1_000, per: "month" } });
     const first = await reserved(quotas, acme, tokens(600));
@@ -314,7 +314,7 @@ describe("the lease of one process", () => {
   });
 });
 
-describe("another ceiling", () => {
+describe("a changed ceiling", () => {
   it("applies at once, and usage stays counted", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     for (let count = 0; count < 50; count += 1)

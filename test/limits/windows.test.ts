@@ -113,6 +113,6 @@ it.each([
   ["+02:00", false],
   ["", false],
   ["constructor", false],
-])("a time zone called %j: %j", (name, expected) => {
+])("a time zone called %j exists: %s", (name, expected) => {
   expect(isTimeZone(name)).toBe(expected);
 });

@@ -27,7 +27,7 @@ describe("mutants of a source", () => {
     ["if (a) {} else {}", ["if (true) {} else {}", "if (false) {} else {}"]],
     ["throw a;", [";"]],
     ["class A extends B { constructor() { super(); } }", []],
-  ])("of %s are its small faults", (source, expected) => {
+  ])("of %s are %j", (source, expected) => {
     expect(sourcesOf(source)).toEqual(expected);
   });
 
@@ -36,7 +36,7 @@ describe("mutants of a source", () => {
     "type A = 1 | true;",
     "const x: 1 = a as 1;",
     'const x = "1 < 2";',
-  ])("of %s are none, as types, imports and texts stay", (source) => {
+  ])("of %s do not exist, as types, imports and texts stay", (source) => {
     expect(sourcesOf(source)).toEqual([]);
   });
 
