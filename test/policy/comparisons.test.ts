@@ -70,7 +70,7 @@ describe("comparisons of the input with strings", () => {
   }, 60_000);
 
   test.for(COMPARISONS.map(([rules, compared], index) => [rules, compared, index] as const))(
-    "%s",
+    "%s has the comparisons %j",
     ([, compared, index]) => {
       const facts = modules.find(({ path }) => path === `m${index}.rego`);
       expect(

@@ -23,7 +23,7 @@ import { cacheIn } from "../support/cache.ts";
 
 const KEY = ResultCache.key(["a"]);
 
-describe("where the cache is", () => {
+describe("the folder of the cache", () => {
   test.for<[NodeJS.Platform, Readonly<Record<string, string>>, string | null]>([
     ["linux", { HOME: "/home/u" }, "/home/u/.cache/signalbox"],
     ["linux", { HOME: "/home/u", XDG_CACHE_HOME: "/caches" }, "/caches/signalbox"],
@@ -34,7 +34,7 @@ describe("where the cache is", () => {
       "/Users/u/Library/Caches/signalbox",
     ],
     ["win32", { HOME: "/u", LOCALAPPDATA: "/u/AppData/Local" }, "/u/AppData/Local/signalbox"],
-  ])("%s with %j", ([platform, environment, expected]) => {
+  ])("on %s with %j is %s", ([platform, environment, expected]) => {
     expect(userCacheFolder(environment, platform)).toBe(expected);
   });
 
@@ -51,7 +51,7 @@ describe("where the cache is", () => {
     expect(() => compileCacheAt("", "/checkout", environment)).toThrow("--cache: needs a path");
   });
 
-  test("without a home folder there is none, and one line names the fix", async () => {
+  test("is absent without a home folder, and one line names the fix", async () => {
     let said = "";
     expect(await usableCache(null, { stderr: (text) => (said += text) })).toBeNull();
     expect(said).toMatch(/^no compile cache is used, .*set XDG_CACHE_HOME .*\n$/);
@@ -112,7 +112,7 @@ describe("the folders and the secret", () => {
   });
 
   test.for(["directory", "secretDirectory"] as const)(
-    "others that can write to the %s: refused",
+    "a %s that others can write to is refused",
     async (folder) => {
       const cache = cacheIn(temporaryFolder());
       await new ResultCache(cache).write(KEY, "result");
@@ -128,7 +128,7 @@ describe("the folders and the secret", () => {
   );
 
   test.for(["directory", "secretDirectory"] as const)(
-    "a %s of another user: refused",
+    "a %s of another user is refused",
     async (folder, context) => {
       if (process.getuid?.() !== 0) return context.skip("only root can give a folder away");
       const cache = cacheIn(temporaryFolder());
@@ -154,7 +154,7 @@ describe("the folders and the secret", () => {
       "is damaged; delete it",
     ],
     ["that is too long", (path) => writeFileSync(path, "0".repeat(65)), "is not the secret"],
-  ])("a secret %s: refused", async ([, damage, reason]) => {
+  ])("a secret %s is refused", async ([, damage, reason]) => {
     const cache = cacheIn(temporaryFolder());
     await openCompileCache(cache);
     damage(join(cache.secretDirectory, "secret"));

@@ -192,8 +192,8 @@ function moduleOf(...body: readonly number[]): Uint8Array {
   ]);
 }
 
-describe("modules that are not as policies compile to", () => {
-  test("an honest one is metered", async () => {
+describe("modules that no policy compiles to", () => {
+  test("a harmless module is metered", async () => {
     const metered = meterModule(moduleOf(0x03, 0x40, 0x41, 0, 0x0d, 0, 0x0b));
     const exported = WebAssembly.Module.exports(await WebAssembly.compile(metered)).map(
       ({ name }) => name,
@@ -209,7 +209,7 @@ describe("modules that are not as policies compile to", () => {
     ["is cut off", moduleOf().subarray(0, -2)],
     ["has no code", moduleOf().subarray(0, -6)],
     ["is no module", Uint8Array.from([1, 2, 3])],
-  ] as const)("one that %s is refused", ([, bytes]) => {
+  ] as const)("a module that %s is refused", ([, bytes]) => {
     expect(() => meterModule(bytes)).toThrow(MeteringError);
   });
 });

@@ -131,7 +131,7 @@ describe("obligations in force", () => {
     );
   });
 
-  test("the same rule waives where its evaluation does not fail", async () => {
+  test("a waiver applies where the evaluation of its rule does not fail", async () => {
     const rules =
       "waive.cap_output := v\n\nv := true if input.operation\n\nv := false if not input.request.stream";
     expect(await unchecked(rules, streamed)).toEqual([]);

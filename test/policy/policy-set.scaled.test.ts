@@ -130,7 +130,7 @@ describe("policy set", () => {
     expect(set.policies.every(({ identity }) => identity.slot === "candidate")).toBe(true);
   });
 
-  test("data is a snapshot from the creation of the set", async () => {
+  test("a set evaluates with the data of its creation", async () => {
     const moved = { ...sampleData, regions: { eu: ["us-east", "eu-west"] } };
     const other = await createPolicySet({ modules }, [], moved);
     expect(summary(other.evaluate(ordinaryInput()))).toContain("in-europe.listed pass - -");
@@ -501,7 +501,7 @@ describe("hostile policies", { timeout: 120_000 }, () => {
       'pass.c contains "in-eu"\n\nreason.c["in-us"] := "free text"',
       "hostile.c fail FIRST in-us",
     ],
-  ] as const)("%s with %s", async ([effect, rules, expected]) => {
+  ] as const)("a %s with %s has the verdict %s", async ([effect, rules, expected]) => {
     expect(await unchecked(rules, effect)).toEqual([expected]);
   });
 });

@@ -302,7 +302,7 @@ describe("string operations of a module", () => {
         "string",
       ],
     ],
-  ])("strings of %s", async ([, rules, strings]) => {
+  ])("the strings of %s are found", async ([, rules, strings]) => {
     const [facts] = await factsOf([
       { path: "s.rego", text: `package signalbox.policy.s\n\n${rules}\n` },
     ]);

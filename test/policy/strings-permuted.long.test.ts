@@ -366,7 +366,7 @@ describe("a policy that inspects something", () => {
     ).toEqual([]);
   });
 
-  test("would have failed the property, every one of these", async () => {
+  test("fails the property of permuted strings, for each of these policies", async () => {
     const { data, input, permutation } = worldOf({ strings: ["mm"] });
     const samples = fc.sample(
       fc.tuple(data, fc.array(input, { minLength: 60, maxLength: 60 }), permutation),

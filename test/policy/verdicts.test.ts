@@ -45,7 +45,7 @@ describe("a gate", () => {
     ["a reason for each candidate", value(false, { a: "SECOND" }), "fail FIRST -"],
     ["a reason of the wrong type", value(false, 2), "fail FIRST -"],
     ["a reason although it passes", value(true, "SECOND"), "pass - -"],
-  ] as const)("that is %s", ([, document, expected]) => {
+  ] as const)("that is %s (%j) has the verdict %s", ([, document, expected]) => {
     expect(derive("gate", document)).toBe(expected);
   });
 });
@@ -68,7 +68,7 @@ describe.each(["require_all", "filter"] as const)("%s", (effect) => {
     ["none, with a reason for the second", value([], { b: "SECOND" }), "fail SECOND a+b"],
     ["some, with an undeclared reason for it", value(["a"], { b: "THIRD" }), "fail FIRST b"],
     ["some, with a list as reason", value(["a"], ["SECOND"]), "fail FIRST b"],
-  ] as const)("of %s", ([, document, expected]) => {
+  ] as const)("of %s (%j) has the verdict %s", ([, document, expected]) => {
     expect(derive(effect, document)).toBe(expected);
   });
 

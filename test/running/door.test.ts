@@ -32,8 +32,8 @@ describe("the two listeners", () => {
   });
 });
 
-describe("too much at once", () => {
-  it("of one workspace is refused with a retry-after; a request that ends frees its slot", async () => {
+describe("load beyond a bound", () => {
+  it("requests of one workspace beyond its share are refused with a retry-after; one that ends frees its slot", async () => {
     const upstream = await startUpstream((response, { body }) => {
       if (!body.includes('"stream":true')) return answerJson(response);
       startSse(response);
@@ -65,7 +65,7 @@ describe("too much at once", () => {
     await expect.poll(async () => (await ask(false)).status, { timeout: 20_000 }).toBe(200);
   });
 
-  it("closes connections beyond the bound on arrival", async () => {
+  it("connections beyond the bound are closed on arrival", async () => {
     const server = await startRunning(writeFixture("http://127.0.0.1:9"), { maxConnections: 2 });
     const [first, second] = [open(server.url), open(server.url)];
     await Promise.all(
@@ -77,7 +77,7 @@ describe("too much at once", () => {
   });
 
   it(
-    "keeps a connection without a request for as long as --keep-alive has it",
+    "a connection without a request is kept for as long as --keep-alive has it",
     { timeout: 20_000 },
     async () => {
       const server = await startRunning(writeFixture("http://127.0.0.1:9"), { keepAlive: 50 });
@@ -89,7 +89,7 @@ describe("too much at once", () => {
     },
   );
 
-  it("stops a quick provider where a client does not read", { timeout: 60_000 }, async () => {
+  it("a quick provider is stopped where a client does not read", { timeout: 60_000 }, async () => {
     const event = sse(delta("x".repeat(60_000)));
     const most = 1_500;
     let written = 0;

@@ -10,7 +10,7 @@ interface Health {
 }
 
 describe("endpoints on the admin listener of a server with workers", () => {
-  it("are ejected there when a worker has ejected them, although the first process calls none", async () => {
+  it("are ejected when a worker has ejected them, although the first process calls none", async () => {
     const fixture = writeFixture("http://127.0.0.1:9");
     const store = await openStore(fixture.database);
     const { text } = await addKey(store, "large", ["inference", "governance:read"]);

@@ -148,7 +148,7 @@ describe("an address", () => {
     );
   });
 
-  it("of the internet's IPv6 is the only public one", () => {
+  it("has the same kind in every way to write an IPv6 address, and a local one is not public", () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         const url = `http://[${address}]/`;

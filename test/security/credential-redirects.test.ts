@@ -61,7 +61,7 @@ function federated(url: string): object {
 }
 
 describe("Google credentials", () => {
-  it.each([302, 307, 308])("of a federated identity: %i", async (status) => {
+  it.each([302, 307, 308])("of a federated identity follow no redirect: %i", async (status) => {
     const { door, trap } = await redirecting(status);
     const oauth: GoogleOauth = {
       kind: "google_oauth",
@@ -119,7 +119,7 @@ describe("AWS credentials", () => {
       }),
     ],
     ["instance", () => ({})],
-  ])("%s", async (credentials, environment) => {
+  ])("of the kind %s follow no redirect", async (credentials, environment) => {
     const { door, trap } = await redirecting(307);
     vi.stubEnv("AWS_EC2_METADATA_SERVICE_ENDPOINT", door.url);
     vi.spyOn(console, "warn").mockImplementation(() => {});

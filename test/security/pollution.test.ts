@@ -171,7 +171,7 @@ describe("names that every object has", () => {
     }
   });
 
-  it("as the model: is not a route", async () => {
+  it("such a name as the model is answered with 404", async () => {
     for (const polluting of NAMES) {
       const response = await fetch(`${base}/v1/chat/completions`, {
         method: "POST",
@@ -183,7 +183,7 @@ describe("names that every object has", () => {
     }
   });
 
-  it("as keys and names of routes.yaml: refused, or a name like any other", () => {
+  it("such a name as a row of routes.yaml is refused", () => {
     const rows = ["regions", "providers", "models", "routes", "workspaces"];
     fc.assert(
       fc.property(name, fc.constantFrom(...rows), (polluting, row) => {

@@ -222,7 +222,7 @@ describe("a name", () => {
     ["public", ["192.168.0.1"], false],
     ["private", ["192.168.0.1", "8.8.8.8"], true],
     ["any", ["127.0.0.1"], true],
-  ])("within reach %s: %j %s", (reach, addresses, isLet) => {
+  ])("with the reach %s, %j is allowed: %s", (reach, addresses, isLet) => {
     for (const all of [true, false]) {
       const seen: (string | null)[] = [];
       guardedLookup(reach, names(addresses).resolve)("x.example", { all }, (error) => {

@@ -105,7 +105,7 @@ describe("a request with two lengths", () => {
     expect(await statusesOfKept(head + SMUGGLED)).toEqual([200]);
   });
 
-  it("two requests after one another are two", async () => {
+  it("two requests after one another get two answers", async () => {
     expect(await statusesOfKept(kept("/status"))).toEqual([200]);
   });
 });
@@ -203,14 +203,14 @@ describe("a target", () => {
     ["/%6divez", 404],
     ["http://evil.example/livez", 404],
     ["http://127.0.0.1/metrics", 404],
-  ])("%s is nothing", async (target, status) => {
+  ])("%s is answered with %i", async (target, status) => {
     const said = await sendRaw(router.url, get(target));
     expect(statusesOf(said)).toEqual([status]);
     expect(said).not.toMatch(/^(set-cookie|location)/im);
   });
 
   it.each(["http://evil.example/status", "http://evil.example:1/status", "HTTP://x/status"])(
-    "in absolute form is the same path of ours, or none: %s",
+    "in absolute form is one of our paths or refused: %s",
     async (target) => {
       const said = await sendRaw(router.url, get(target));
       expect([200, 400, 404]).toContain(statusesOf(said)[0]);

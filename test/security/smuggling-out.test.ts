@@ -280,7 +280,7 @@ describe("headers of a provider", () => {
 
 describe("the content-length of a provider", () => {
   it.each(WHOLE.map((door) => [door.name, door] as const))(
-    "twice over is believed in no way: %s",
+    "that contradicts another length or the body is an error for the caller: %s",
     async (_, door) => {
       const [start = "", body = ""] = good(door).split("\r\n\r\n");
       const plain = start.replace(/content-length: \d+/, "x: y");

@@ -90,7 +90,7 @@ describe("an answer without end", () => {
   );
 
   it.each(STREAMED.map((door) => [door.name, door] as const))(
-    "in one line: %s",
+    "in one line is ended at the size limit: %s",
     async (_, door) => {
       const { router } = await routed(door, (socket) => {
         socket.write(`${head(door, "connection: close")}data: `);
@@ -101,7 +101,7 @@ describe("an answer without end", () => {
   );
 
   it.each(STREAMED.map((door) => [door.name, door] as const))(
-    "in many events: %s",
+    "in many events ends as a failure: %s",
     async (_, door) => {
       const events = Buffer.from(`data: ${JSON.stringify(delta("piece "))}\n\n`.repeat(200));
       const { router } = await routed(door, (socket) => {
@@ -119,7 +119,7 @@ describe("an answer without end", () => {
   );
 });
 
-describe("an answer whose declared length exceeds its bytes", () => {
+describe("a compressed answer that is larger than the limit", () => {
   const zeros = Buffer.alloc(64_000_000);
   const events = Buffer.alloc(64_000_000, ": keep-alive\n\n");
   const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
@@ -137,7 +137,7 @@ describe("an answer whose declared length exceeds its bytes", () => {
         [door.name, "br", door, br],
       ] as const;
     }),
-  )("%s, %s", async (_, encoding, door, bomb) => {
+  )("is too_large: %s, %s", async (_, encoding, door, bomb) => {
     // Small enough for every limit on what comes over the wire.
     expect(bomb.length).toBeLessThan(200_000);
     const { router } = await routed(door, (socket) => {
@@ -150,7 +150,7 @@ describe("an answer whose declared length exceeds its bytes", () => {
 
 describe("an answer that is no HTTP", () => {
   it.each(["SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 abc X\r\n\r\n", "\0\0\0\0"])(
-    "%j",
+    "is malformed: %j",
     async (bytes) => {
       const [door] = WHOLE;
       if (door === undefined) throw new Error("no door");
@@ -172,7 +172,7 @@ describe("headers of an answer", () => {
     },
   );
 
-  it("without end", async () => {
+  it("without end are malformed", async () => {
     const [door] = WHOLE;
     if (door === undefined) throw new Error("no door");
     const { router } = await routed(door, (socket) => {
@@ -182,7 +182,7 @@ describe("headers of an answer", () => {
     expect(await failures(router, door)).toEqual(["malformed"]);
   });
 
-  it("that are announced again and again (103)", async () => {
+  it("that are announced again and again (103) end at a timeout", async () => {
     const [door] = WHOLE;
     if (door === undefined) throw new Error("no door");
     const timeouts = { ...provider("x").timeouts, firstByte: 300, total: 600 };
@@ -214,7 +214,7 @@ describe.concurrent("an answer that arrives byte by byte", () => {
     DOORS.flatMap((door) =>
       beginnings.map(([where, begun]) => [door.name, where, begun, door] as const),
     ),
-  )("%s, %s", async (_, __, begun, door) => {
+  )("ends at a timeout or as malformed: %s, %s", async (_, __, begun, door) => {
     let closed = false;
     const { router } = await routed(
       door,

@@ -31,7 +31,7 @@ function metricsTable(): string {
 }
 
 describe("endpoints", () => {
-  it("count their ejections, and report them and the way back", () => {
+  it("count their ejections, and report ejections and readmissions", () => {
     const settings = {
       consecutiveFailures: 1,
       failureRatio: 0,

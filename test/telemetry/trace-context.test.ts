@@ -40,7 +40,7 @@ describe("W3C trace context", () => {
     ["a=\u00e9", null],
     [`a=${"x".repeat(600)}`, null],
     [Array.from({ length: 33 }, (_, position) => `k${position}=1`).join(","), null],
-  ])("keeps a state that is one: %j", (state, kept) => {
+  ])("keeps of the state %j the valid one %j", (state, kept) => {
     expect(parse(GOOD, state)?.state).toBe(kept);
   });
 
@@ -82,7 +82,7 @@ describe("OpenTelemetry's variables", () => {
     });
   });
 
-  it("choose the sampler", () => {
+  it("choose the sampler by its name and argument", () => {
     const sampler = (name: string, arg?: string) =>
       readOtlpSettings({
         ...endpoint,

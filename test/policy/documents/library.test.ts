@@ -204,7 +204,7 @@ describe("the policy library", () => {
     expect(refused(changes)).toEqual(expected);
   });
 
-  test("every reason of every constraint is given above", () => {
+  test("every reason of every constraint has a refused request in this test", () => {
     const given = new Set(
       refusals.flatMap(([, , lines]) => lines.map((line) => line.split(" ").slice(0, 3).join(" "))),
     );

@@ -75,7 +75,7 @@ function sourceOf(id: string, rego: string): Source {
   return policySource(id, constraints, rego);
 }
 
-test("every example has its expected outcome", () => {
+test("every example of the document has an expected outcome", () => {
   expect([found.length, atRunTime.length, shown.length].every((count) => count > 3)).toBe(true);
   expect(judged.filter(({ expected }) => expected.length === 0)).toEqual([]);
 });
