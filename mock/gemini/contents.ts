@@ -31,15 +31,10 @@ export function readContents(body: JsonObject, demandsSignatures: boolean): Conv
       );
   }
   const { systemInstruction } = body;
-  const instruction =
+  const read =
     systemInstruction === undefined
-      ? []
-      : [
-          typeof systemInstruction === "string"
-            ? [{ text: systemInstruction }]
-            : messagesAt(message(systemInstruction), "parts"),
-        ];
-  const read = [...contents, ...instruction];
+      ? contents
+      : [...contents, messagesAt(message(systemInstruction), "parts")];
   return {
     messages: contents.length,
     tokens: read.reduce(
