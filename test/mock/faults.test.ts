@@ -120,6 +120,7 @@ test("a body is compressed, split, and of another type on request", async () => 
   expect(headers).toMatchObject({ "content-type": "text/html", "content-encoding": "gzip" });
   expect(pieces).toHaveLength(body.length);
   expect(namesOf(gunzipSync(body))).toBe(NAMES);
+  expect((await ask("split=7")).pieces[0]).toHaveLength(7);
 });
 
 test("a text has exactly the bytes and the pieces requested", async () => {

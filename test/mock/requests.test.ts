@@ -197,11 +197,11 @@ test("vectors have unit length, the direction of a longer one's start, and one v
       expect(singles).toEqual(vector.map(Math.fround));
       // Six digits are enough to find the number again, and none of them is too much.
       expect(singles.map((single) => Number(single.toPrecision(6)))).toEqual(vector);
-      // Negative zero is another number in base64 than in decimal text.
-      expect(vector.some((value) => Object.is(value, -0))).toBe(false);
     }),
     { numRuns: 50 },
   );
+  // Negative zero is another number in base64 than in decimal text: a number here rounds to it.
+  expect(vectorOf("d", 16_384).some((value) => Object.is(value, -0))).toBe(false);
 });
 
 test("token numbers have distinct vectors, one for each list", async () => {
