@@ -319,15 +319,15 @@ function refusingCounter(
   { subject, measure, window, ceiling, occupied, reserved, end, reportedAt }: CounterAccount,
   requested: number,
 ): RefusingLimit {
-  const isRead = Number.isFinite(reportedAt);
+  const isReported = Number.isFinite(reportedAt);
   return {
     subject: kindOf(subject),
     measure,
     window,
     size: ceiling,
-    used: isRead ? Math.max(0, occupied) : null,
+    used: isReported ? Math.max(0, occupied) : null,
     // A request that runs gives tokens and money back, but counts as a request.
-    reserved: isRead ? (measure === "requests" ? 0 : reserved) : null,
+    reserved: isReported ? (measure === "requests" ? 0 : reserved) : null,
     requested,
     renewsAt: end,
   };

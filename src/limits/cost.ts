@@ -120,9 +120,9 @@ function costOfInput(
   price: Price,
   { input, cacheRead, cacheWrite, cacheWriteHour }: BilledUse,
 ): number | null {
-  const { cachedInput = price.input, cacheWrite: written = price.input } = price;
-  const { cacheWriteHour: writtenForAnHour = written } = price;
-  if (price.input + cachedInput + written + writtenForAnHour === 0) return 0;
+  const { cachedInput = price.input, cacheWrite: cacheWritePrice = price.input } = price;
+  const { cacheWriteHour: writtenForAnHour = cacheWritePrice } = price;
+  if (price.input + cachedInput + cacheWritePrice + writtenForAnHour === 0) return 0;
   // There is no request without input: a count of none counts nothing.
   if (!isCount(input) || input === 0) return null;
   const read = Math.min(cacheRead ?? 0, input);
@@ -131,7 +131,7 @@ function costOfInput(
   return (
     (input - read - write) * price.input +
     read * cachedInput +
-    (write - hour) * written +
+    (write - hour) * cacheWritePrice +
     hour * writtenForAnHour
   );
 }
@@ -219,30 +219,37 @@ export interface UsageBounds {
  * @returns `usage` itself where nothing of it had to be changed.
  */
 export function plausibleUsage(
-  { usage: counted, whole, streamed, attempts, outputCharacters }: Omit<EndedRequest, "countsOnly">,
+  {
+    usage: reported,
+    whole,
+    streamed,
+    attempts,
+    outputCharacters,
+  }: Omit<EndedRequest, "countsOnly">,
   bounds: UsageBounds,
 ): TokenUsage | null {
   const isCut = streamed && !whole && carriedOut(attempts).length > 0;
   const isUncounted =
-    counted === null || (counted.input === 0 && counted.output === 0 && !outputCharacters);
+    reported === null || (reported.input === 0 && reported.output === 0 && !outputCharacters);
   if (isUncounted && !isCut) return null;
-  const usage = counted ?? UNKNOWN_USAGE;
+  const usage = reported ?? UNKNOWN_USAGE;
   // There is no request without input, so a count of none is wrong.
-  const isLikely = usage.input === null ? isCut : usage.input === 0 || usage.input > bounds.input;
-  const input = isLikely ? bounds.likelyInput() : usage.input;
+  const needsLikelyInput =
+    usage.input === null ? isCut : usage.input === 0 || usage.input > bounds.input;
+  const input = needsLikelyInput ? bounds.likelyInput() : usage.input;
   const limit = (usage.reasoning ?? 0) > 0 ? bounds.reasonedOutput : bounds.output;
   const most = Math.max(0, Math.min(limit, bounds.sum - (input ?? 0)));
   const output = likelyOutput(usage.output, isCut, outputCharacters, most, bounds.reservedOutput);
   const cacheRead = partOf(usage.cacheRead, input ?? bounds.input);
   const cacheWrite = partOf(usage.cacheWrite, (input ?? bounds.input) - (cacheRead ?? 0));
   const reasoning = partOf(usage.reasoning, output ?? bounds.reasonedOutput);
-  const isKept =
+  const isUnchanged =
     input === usage.input &&
     output === usage.output &&
     cacheRead === usage.cacheRead &&
     cacheWrite === usage.cacheWrite &&
     reasoning === usage.reasoning;
-  return isKept ? usage : { ...usage, input, output, cacheRead, cacheWrite, reasoning };
+  return isUnchanged ? usage : { ...usage, input, output, cacheRead, cacheWrite, reasoning };
 }
 
 function partOf(count: number | null, whole: number) {
@@ -261,10 +268,10 @@ function likelyOutput(
   const likely = Math.min(most, reserved, Math.ceil(characters / CHARACTERS_PER_TOKEN));
   if (count !== null && count > most)
     return outputCharacters === null ? Math.min(most, reserved) : likely;
-  const counted = count ?? 0;
-  const isEnough =
-    counted >= characters / (isCut ? CHARACTERS_PER_TOKEN : MOST_CHARACTERS_PER_TOKEN);
-  return isEnough ? counted : Math.max(counted, likely);
+  const tokens = count ?? 0;
+  const isPlausible =
+    tokens >= characters / (isCut ? CHARACTERS_PER_TOKEN : MOST_CHARACTERS_PER_TOKEN);
+  return isPlausible ? tokens : Math.max(tokens, likely);
 }
 
 const UNKNOWN_USAGE: TokenUsage = {
@@ -283,24 +290,26 @@ const SEARCHED_PIECE = 500;
  * replaced by shares of its estimate.
  */
 export function plausibleParts(
-  answered: readonly AnsweredPart[],
+  answeredParts: readonly AnsweredPart[],
   { input: most, likelyInput }: Pick<UsageBounds, "input" | "likelyInput">,
 ): readonly AnsweredPart[] {
-  const isLikely = (inputOfParts(answered) ?? 0) > most;
-  const isSearched = answered.some(({ searches }) => (searches ?? 0) > 1 + most / SEARCHED_PIECE);
-  if (!isLikely && !isSearched) return answered;
-  return answered.map((part) => ({
+  const needsLikelyInput = (inputOfParts(answeredParts) ?? 0) > most;
+  const exceedsSearches = answeredParts.some(
+    ({ searches }) => (searches ?? 0) > 1 + most / SEARCHED_PIECE,
+  );
+  if (!needsLikelyInput && !exceedsSearches) return answeredParts;
+  return answeredParts.map((part) => ({
     ...part,
-    ...(isLikely ? { inputTokens: Math.ceil(likelyInput() / answered.length) } : {}),
-    ...(isSearched ? { searches: 1 + Math.floor(likelyInput() / TOKENS_PER_SEARCH) } : {}),
+    ...(needsLikelyInput ? { inputTokens: Math.ceil(likelyInput() / answeredParts.length) } : {}),
+    ...(exceedsSearches ? { searches: 1 + Math.floor(likelyInput() / TOKENS_PER_SEARCH) } : {}),
   }));
 }
 
 /** Tokens; `null` where a provider did not count, or no part was answered. */
-export function inputOfParts(answered: readonly AnsweredPart[]): number | null {
-  return answered.reduce<number | null>(
+export function inputOfParts(answeredParts: readonly AnsweredPart[]): number | null {
+  return answeredParts.reduce<number | null>(
     (sum, { inputTokens }) => addCosts(sum, inputTokens),
-    answered.length === 0 ? null : 0,
+    answeredParts.length === 0 ? null : 0,
   );
 }
 
@@ -314,17 +323,17 @@ const PART_NOT_COUNTED: BilledUse = { input: null, output: 0, searches: null };
  */
 export function reportedCostOfParts(
   attempts: readonly EndedAttempt[],
-  answered: readonly AnsweredPart[],
+  answeredParts: readonly AnsweredPart[],
 ): number | null | undefined {
   const calls = carriedOut(attempts);
   if (calls.length === 0) return undefined;
   let sum: number | null = 0;
-  for (const { endpoint, inputTokens, searches } of answered) {
+  for (const { endpoint, inputTokens, searches } of answeredParts) {
     sum = addCosts(sum, costOfUse(endpoint.price, { input: inputTokens, output: 0, searches }));
   }
   for (const { endpoint, calls: count, failure } of calls) {
     sum = addCosts(sum, costOfCalls(endpoint.price, count));
-    const answeredHere = answered.filter((part) => part.endpoint === endpoint).length;
+    const answeredHere = answeredParts.filter((part) => part.endpoint === endpoint).length;
     // The charge for a lost call, or for an answer that was thrown away, is unknown, unless the
     // endpoint charges nothing.
     if (failure !== null || answeredHere < count)

@@ -148,7 +148,7 @@ export class CounterAccount {
    * How much to request. @param lack need of waiting requests beyond the available amount. @param
    * amount of one of them.
    */
-  wanted(lack: number, amount: number, now: number): number {
+  leaseSize(lack: number, amount: number, now: number): number {
     const isFast = now - this.#refilledAt < FAST_REFILL;
     this.#factor = isFast
       ? Math.min(this.#factor * 2, LARGEST_FACTOR)
@@ -220,7 +220,7 @@ export class SlotAccount {
   }
 
   /** More slots than are in use and than a busy process may keep. */
-  hasSurplus(isIdle: boolean): boolean {
+  hasExcessSlots(isIdle: boolean): boolean {
     return this.held > this.inUse + (isIdle ? 0 : this.#share);
   }
 
@@ -236,13 +236,13 @@ export class SlotAccount {
    * How many to request. Slots that are given back are gone from now on. @param demand requests
    * that wait for a slot.
    */
-  takeWanted(demand: number, isIdle: boolean): number {
+  requestSlots(demand: number, isIdle: boolean): number {
     // The held slots can be taken during the call: fewer must not be requested.
     if (demand > 0) return Math.max(this.held, this.inUse + Math.max(demand, this.#share));
-    const wanted =
+    const target =
       this.inUse + (isIdle ? 0 : Math.min(this.#share, Math.max(0, this.held - this.inUse)));
-    this.held = Math.min(this.held, wanted);
-    return wanted;
+    this.held = Math.min(this.held, target);
+    return target;
   }
 
   apply({ held, others }: SlotsLeased, until: number, now: number): void {

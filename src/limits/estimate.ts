@@ -252,32 +252,32 @@ function unknownOutput(estimate: Estimate, whole: boolean, failure: FailureKind 
  * parts that were answered, at the dearest price of the calls that were answered; the estimate
  * where one did not count, or where calls failed.
  *
- * @param answered of {@link plausibleParts}. @param cost of {@link reportedCostOfParts}
+ * @param answeredParts of {@link plausibleParts}. @param cost of {@link reportedCostOfParts}
  */
 export function usedByParts(
   estimate: Estimate,
   attempts: readonly EndedAttempt[],
-  answered: readonly AnsweredPart[],
+  answeredParts: readonly AnsweredPart[],
   cost: number | null | undefined,
 ): Used | null {
   const reached = attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
   const costly = carriedOut(reached);
-  const isAnswered = costly.some(({ failure }) => failure === null);
-  const lost = costly.some(({ failure }) => failure !== null);
+  const hasAnswer = costly.some(({ failure }) => failure === null);
+  const hasFailure = costly.some(({ failure }) => failure !== null);
   // No text has no tokens: a count of none counts nothing.
-  const counted = inputOfParts(answered) ?? 0;
-  const estimated = lost || (isAnswered && counted === 0);
-  const tokens = estimated ? Math.max(estimate.input, counted) : counted;
+  const inputTokens = inputOfParts(answeredParts) ?? 0;
+  const estimated = hasFailure || (hasAnswer && inputTokens === 0);
+  const tokens = estimated ? Math.max(estimate.input, inputTokens) : inputTokens;
   // A part counts once, however often it was tried, as a request does that is answered in one
   // piece; parts that were never sent count nothing.
   const reachedCalls = reached.reduce((sum, attempt) => sum + attempt.calls, 0);
   const requests = Math.min(estimate.amounts.requests, reachedCalls);
   let dearest = 0;
   let calls = 0;
-  for (const { endpoint, calls: sent } of costly) {
+  for (const { endpoint, calls: callCount } of costly) {
     dearest = Math.max(dearest, costOf(endpoint.price, tokens, 0, 0));
-    calls += costOf(endpoint.price, 0, 0, sent);
+    calls += costOf(endpoint.price, 0, 0, callCount);
   }
   return { amounts: { requests, tokens, micro_usd: moneyOf(cost, dearest + calls) }, estimated };
 }

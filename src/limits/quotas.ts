@@ -61,7 +61,7 @@ function halvesOf({ terms, counters, slots }: ComposedLease) {
 }
 
 /** Whether the same call would fail again. */
-function isRefused(error: unknown) {
+function isPermanent(error: unknown) {
   return error instanceof StoreUnavailableError && error.permanent && error.applied === "no";
 }
 
@@ -100,7 +100,7 @@ export function composeLease(
   const isIdle = ({ touchedAt }: Account) => why === "close" || now - touchedAt >= IDLE;
   const counters: CounterEntry[] = [];
   const debts = accounts.takeDebts(!all);
-  const owed = new Set(debts);
+  const unpaid = new Set(debts);
   for (const account of all ? accounts.counters.values() : demands.counters.keys()) {
     account.roll(now);
     const giveBack = account.takeReturns(isIdle(account));
@@ -113,10 +113,10 @@ export function composeLease(
       now,
     );
     if (row === null) continue;
-    if (debt !== null) owed.delete(debt);
+    if (debt !== null) unpaid.delete(debt);
     counters.push({ row, account, debt });
   }
-  for (const debt of owed) {
+  for (const debt of unpaid) {
     const { amount: overdraft, ...counter } = debt;
     const row = { ...counter, ceiling: 0, giveBack: 0, overdraft, need: 0, want: 0 };
     counters.push({ row, account: null, debt });
@@ -124,10 +124,10 @@ export function composeLease(
   const slots: SlotEntry[] = [];
   for (const account of all ? accounts.slots.values() : demands.slots.keys()) {
     const demand = demands.slots.get(account) ?? 0;
-    if (demand === 0 && !account.hasSurplus(isIdle(account)) && !account.isDue(now)) continue;
+    if (demand === 0 && !account.hasExcessSlots(isIdle(account)) && !account.isDue(now)) continue;
     const { subject, ceiling, inUse, held } = account;
     slots.push({
-      row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle(account)) },
+      row: { subject, ceiling, inUse, want: account.requestSlots(demand, isIdle(account)) },
       account,
       held,
     });
@@ -157,7 +157,7 @@ function counterRow(
     giveBack,
     overdraft,
     need: lack > 0 ? Math.max(1, least - account.available) : 0,
-    want: lack > 0 ? account.wanted(lack, least, now) : 0,
+    want: lack > 0 ? account.leaseSize(lack, least, now) : 0,
   };
 }
 
@@ -360,9 +360,9 @@ export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasO
     }
     flyingSince = performance.now();
     flight = lease(composed).then((unknown) => {
-      const isDone = unknown !== "all" && unknown.size === 0;
-      failing = !isDone;
-      if (isDone) resolveDebtors(owing);
+      const isComplete = unknown !== "all" && unknown.size === 0;
+      failing = !isComplete;
+      if (isComplete) resolveDebtors(owing);
       else {
         debtors = [...owing, ...debtors];
         refuseWaiters(unknown);
@@ -392,7 +392,7 @@ export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasO
         slots: slots.map(({ row }) => row),
       });
     } catch (error) {
-      const halves = isRefused(error) ? halvesOf(composed) : null;
+      const halves = isPermanent(error) ? halvesOf(composed) : null;
       if (halves === null) return fail(composed, error);
       // A refused figure must not keep the others from being leased.
       const [first, second] = [await lease(halves[0]), await lease(halves[1])];
@@ -414,35 +414,35 @@ export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasO
     { counters, slots }: ComposedLease,
     error: unknown,
   ): ReadonlySet<Account | null> | "all" {
-    const isUndone = error instanceof StoreUnavailableError && error.applied === "no";
+    const isRolledBack = error instanceof StoreUnavailableError && error.applied === "no";
     for (const { row, account, debt } of counters) {
       // It may be on disk already and is then counted twice, but never missing.
-      if (debt !== null && isRefused(error)) accounts.oweRefused(debt);
+      if (debt !== null && isPermanent(error)) accounts.oweRefused(debt);
       else if (debt !== null) accounts.owe(debt);
-      if (isUndone) account?.keepReturns(row);
+      if (isRolledBack) account?.keepReturns(row);
     }
-    if (isUndone) for (const { account, held } of slots) account.held = held;
-    return isRefused(error)
+    if (isRolledBack) for (const { account, held } of slots) account.held = held;
+    return isPermanent(error)
       ? new Set([...counters, ...slots].map(({ account }) => account))
       : "all";
   }
 
-  function land(answered: boolean) {
+  function land(storeAnswered: boolean) {
     flight = null;
-    serve(now(), answered);
+    serve(now(), storeAnswered);
     // After a failure the sweep or the next request calls again; a loop here would not end.
-    if (answered && (waiters.length > 0 || debtors.length > 0)) void ask();
+    if (storeAnswered && (waiters.length > 0 || debtors.length > 0)) void ask();
   }
 
-  /** First come, first served. @param answered the store has just reported. */
-  function serve(at: number, answered: boolean) {
+  /** First come, first served. @param storeAnswered the store has just reported. */
+  function serve(at: number, storeAnswered: boolean) {
     const served = waiters;
     if (served.length === 0) return;
     waiters = [];
     for (const waiter of served) {
       const result =
         tryTake(waiter.meters, waiter.amounts, at) ??
-        (answered ? refusalBy(waiter.meters, waiter.amounts, at) : null);
+        (storeAnswered ? refusalBy(waiter.meters, waiter.amounts, at) : null);
       if (result === null) waiters.push(waiter);
       else waiter.end(result);
     }
@@ -450,13 +450,13 @@ export function createQuotas({ store, holder, now, maxWait = MAX_WAIT }: QuotasO
 
   /** Refuses those who wait for one of these. */
   function refuseWaiters(unknown: ReadonlySet<Account | null> | "all") {
-    const isMet = ({ counters, slots }: Meters) =>
+    const isUnavailable = ({ counters, slots }: Meters) =>
       unknown === "all" ||
       counters.some((one) => unknown.has(one)) ||
       (slots !== null && unknown.has(slots));
-    const refused = waiters.filter(({ meters }) => meters.some(isMet));
-    waiters = waiters.filter(({ meters }) => !meters.some(isMet));
-    for (const { meters, end } of refused) end(unavailable(meters));
+    const rejected = waiters.filter(({ meters }) => meters.some(isUnavailable));
+    waiters = waiters.filter(({ meters }) => !meters.some(isUnavailable));
+    for (const { meters, end } of rejected) end(unavailable(meters));
   }
 
   return {

@@ -33,7 +33,7 @@ export function budgetLevels(store: Pick<LimitStore, "read">, now: () => number)
   let readAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | null = null;
 
-  function isReadWithin(age: number): boolean {
+  function isFresherThan(age: number): boolean {
     const elapsed = now() - readAt;
     return elapsed >= 0 && elapsed < age;
   }
@@ -71,10 +71,10 @@ export function budgetLevels(store: Pick<LimitStore, "read">, now: () => number)
    */
   function stepOf(subjects: readonly LimitedSubject[]): BudgetStep | Promise<BudgetStep | null> {
     if (!subjects.some(({ limits }) => budgetsOf(limits).length > 0)) return "unlimited";
-    if (isReadWithin(FRESH)) return tightest(subjects);
+    if (isFresherThan(FRESH)) return tightest(subjects);
     const renewal = read();
-    if (isReadWithin(OLDEST)) return tightest(subjects);
-    return renewal.then(() => (isReadWithin(OLDEST) ? tightest(subjects) : null));
+    if (isFresherThan(OLDEST)) return tightest(subjects);
+    return renewal.then(() => (isFresherThan(OLDEST) ? tightest(subjects) : null));
   }
 
   /**
@@ -82,8 +82,8 @@ export function budgetLevels(store: Pick<LimitStore, "read">, now: () => number)
    * answer. Older figures are renewed for the next call.
    */
   function usesOf(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
-    if (!isReadWithin(FRESH)) void read();
-    return isReadWithin(OLDEST) ? uses(subjects) : [];
+    if (!isFresherThan(FRESH)) void read();
+    return isFresherThan(OLDEST) ? uses(subjects) : [];
   }
 
   /** The same for all workspaces of a table. */
@@ -148,7 +148,7 @@ export function limitRows(
   now: number,
 ) {
   const used = usedOf(usage);
-  const held = new Map(usage.slots.map(({ subject, held: count }) => [subject, count]));
+  const heldBySubject = new Map(usage.slots.map(({ subject, held: count }) => [subject, count]));
   const rowsOf = (
     workspace: string,
     key: string | null,
@@ -158,7 +158,7 @@ export function limitRows(
     const slots = {
       measure: "concurrency",
       window: null,
-      used: held.get(subject) ?? 0,
+      used: heldBySubject.get(subject) ?? 0,
       limit: limits.concurrency ?? 0,
       startsAt: null,
       resetsAt: null,

@@ -7,7 +7,7 @@ const LENGTHS = { minute: 60_000, hour: HOUR } as const;
  * How long after its start a counter of a window is kept, milliseconds: longer than the window, and
  * than any request that may still settle in it.
  */
-export const KEPT: Readonly<Record<LimitWindow, number>> = {
+export const RETENTION: Readonly<Record<LimitWindow, number>> = {
   minute: 600_000,
   hour: 2 * DAY,
   day: 2 * DAY,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isTimeZone } from "../../src/canon/local-time.ts";
 import { LIMIT_WINDOWS, type LimitWindow } from "../../src/canon/limits.ts";
-import { KEPT, windowAt, windowBounds } from "../../src/limits/windows.ts";
+import { RETENTION, windowAt, windowBounds } from "../../src/limits/windows.ts";
 
 const textOf = ({ start, end }: ReturnType<typeof windowAt>): readonly string[] =>
   [start, end].map((at) => new Date(at).toISOString());
@@ -97,7 +97,7 @@ describe("windows", () => {
           const bound = windowBounds(moment)[LIMIT_WINDOWS.indexOf(window)] ?? Infinity;
           if (window === "minute" || window === "hour") expect(bound).toBe(start);
           else expect(start).toBeGreaterThan(bound);
-          expect(start + KEPT[window]).toBeGreaterThanOrEqual(
+          expect(start + RETENTION[window]).toBeGreaterThanOrEqual(
             end + (window === "minute" ? 0 : HOUR),
           );
         },

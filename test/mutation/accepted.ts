@@ -44,7 +44,7 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
     "held = 0; → held = 1;": "no slot is free before the first lease, which sets the number",
   },
   "src/limits/quotas.ts": {
-    'const isUndone = error instanceof StoreUnavailableError && error.applied === "no"; → const isUndone = error.applied === "no";':
+    'const isRolledBack = error instanceof StoreUnavailableError && error.applied === "no"; → const isRolledBack = error.applied === "no";':
       "errors of other classes have no `applied`",
     "else if (counter.available > counter.keep) returnSoon(); → else if (counter.available >= counter.keep) returnSoon();":
       "the timer finds nothing to give back and calls no store",

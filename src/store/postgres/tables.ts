@@ -17,7 +17,7 @@ import { oneAtATime, type PostgresLink } from "./link.ts";
 import type { Pool } from "./pool.ts";
 import type { LimitLease, LimitLeased, LimitStore } from "../../limits/limit-store.ts";
 import { LIMIT_WINDOWS } from "../../canon/limits.ts";
-import { KEPT } from "../../limits/windows.ts";
+import { RETENTION } from "../../limits/windows.ts";
 import { randomUUID } from "node:crypto";
 import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
 import { batchCounter } from "../batch/batch-counter.ts";
@@ -212,7 +212,7 @@ export function postgresLimits(link: PostgresLink): LimitStore {
     ...limitReads(link.runCommon),
     lease: (lease) => leaseLimits(link, lease),
     async prune(now, limit) {
-      const cutoffs = LIMIT_WINDOWS.map((window) => Math.trunc(now) - KEPT[window]);
+      const cutoffs = LIMIT_WINDOWS.map((window) => Math.trunc(now) - RETENTION[window]);
       return readNumber((await link.query(PRUNE_LIMITS, [...cutoffs, limit]))[0], "count");
     },
   };

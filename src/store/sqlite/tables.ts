@@ -13,7 +13,7 @@ import {
   type SlotsLeased,
 } from "../../limits/limit-store.ts";
 import { LIMIT_WINDOWS } from "../../canon/limits.ts";
-import { KEPT } from "../../limits/windows.ts";
+import { RETENTION } from "../../limits/windows.ts";
 import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
 import { batchCounter, type CountedRecord } from "../batch/batch-counter.ts";
 import { type NewRecord, readLines } from "../batch/batch-lines.ts";
@@ -196,11 +196,11 @@ export function limitTable(connection: Connection) {
       }));
     },
     prune(now: number, limit: number): number {
-      const cutoffs = LIMIT_WINDOWS.map((window) => now - KEPT[window]);
+      const cutoffs = LIMIT_WINDOWS.map((window) => now - RETENTION[window]);
       return connection.transaction(
         () =>
           Number(sql.pruneCounters.run(...cutoffs, limit).changes) +
-          Number(sql.pruneSlots.run(now - KEPT.minute).changes),
+          Number(sql.pruneSlots.run(now - RETENTION.minute).changes),
       );
     },
   };
