@@ -219,9 +219,9 @@ export interface EventStream {
    */
   readonly events: JsonObject;
   /** Whether events have names (`event:`); each is the `type` of its data. */
-  readonly isNamed: boolean;
+  readonly hasEventNames: boolean;
   /** Whether the last event is `[DONE]`. */
-  readonly hasDone: boolean;
+  readonly hasDoneEvent: boolean;
   /** How the end of a whole answer looks, for readers. */
   readonly ends: string;
 }

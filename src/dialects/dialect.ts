@@ -153,9 +153,9 @@ export interface AnswerStream {
   /** Set as soon as the stream has failed; nothing after that is sent. */
   readonly failure: UpstreamFailure | null;
   /** Set as soon as the upstream has ended the answer; later bytes are not part of it. */
-  readonly done: boolean;
+  readonly hasEnded: boolean;
   /**
-   * Call when the upstream's bytes have ended, or it is `done`. Returns the events that close the
+   * Call when the upstream's bytes have ended, or `hasEnded` is set. Returns the events that close the
    * stream properly.
    */
   endStream(): StreamEnd;
@@ -413,15 +413,15 @@ export interface DialectFacts {
   /** Features of some models only; a model row lists them under `accepts`. */
   readonly optional: readonly Feature[];
   /** Whether an effort may be sent as a budget of tokens where the model row has a table. */
-  readonly takesBudgets: boolean;
+  readonly supportsBudgets: boolean;
   /** Whether the protocol has beta flags. */
-  readonly takesBetas: boolean;
+  readonly supportsBetas: boolean;
   /** Whether its models may sign reasoning, which then only their own family can read. */
   readonly signs: boolean;
   /** Named deviations that a provider row may declare. */
   readonly flags: Readonly<Record<string, FlagFacts>>;
   /** Whether providers may require `api_version` in the query of every call; default: no. */
-  readonly takesApiVersion?: boolean;
+  readonly supportsApiVersion?: boolean;
   /** Most inputs in one embeddings call; default: any number. An endpoint's row overrides it. */
   readonly maxBatch?: number;
   /** Whether every provider of the protocol refuses a request without an output limit. */
@@ -464,15 +464,15 @@ export interface RequestRules {
   /** Ids of calls. Every form takes what `toolName` must take. */
   readonly callId: RegExp;
   /** Whether messages may name their author. */
-  readonly takesNames: boolean;
+  readonly supportsAuthorNames: boolean;
   /** Whether refusals of the history differ from text. */
-  readonly takesRefusals: boolean;
+  readonly supportsRefusals: boolean;
   /** Whether parts, results and tools may carry cache marks. */
-  readonly takesCacheMarks: boolean;
+  readonly supportsCacheMarks: boolean;
   /** Text that is refused; `null` where none is. */
   readonly refusedText: "empty" | "blank" | null;
   /** Whether unsigned reasoning of the history may be sent back. */
-  readonly takesReasoning: (target: Target) => boolean;
+  readonly supportsUnsignedReasoning: (target: Target) => boolean;
   /** Whether a conversation must begin with the user. */
   readonly opensWithUser: boolean;
   /** Whether the beginning of an answer must not end in white space. */
@@ -490,8 +490,8 @@ export interface RequestRules {
 export const PLAIN_FACTS = {
   expresses: [],
   optional: [],
-  takesBudgets: false,
-  takesBetas: false,
+  supportsBudgets: false,
+  supportsBetas: false,
   signs: false,
   flags: {},
   demandsOutputLimit: false,
@@ -500,11 +500,11 @@ export const PLAIN_FACTS = {
 /** Request rules of a protocol whose providers take everything. */
 export const PLAIN_RULES = {
   callId: /^[^]+$/,
-  takesNames: true,
-  takesRefusals: true,
-  takesCacheMarks: true,
+  supportsAuthorNames: true,
+  supportsRefusals: true,
+  supportsCacheMarks: true,
   refusedText: null,
-  takesReasoning: () => false,
+  supportsUnsignedReasoning: () => false,
   opensWithUser: false,
   trimsPrefill: false,
   resultFilesApart: false,

@@ -149,7 +149,7 @@ function relayed(
 ): UnhostedPlan {
   const { relay, translation } = surface;
   const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
-  const { body, stripped, edits: made, headers, dropped } = edited;
+  const { body, stripped, edits: relayEdits, headers, dropped } = edited;
   const reading = relay.reading?.(context, target) ?? null;
   return {
     path: relay.path(target.endpoint),
@@ -157,7 +157,7 @@ function relayed(
     body,
     translated: false,
     stripped,
-    edits: reading === null ? made : made | ANSWER_REWRITTEN,
+    edits: reading === null ? relayEdits : relayEdits | ANSWER_REWRITTEN,
     dropped: request.dropped === undefined ? dropped : [...request.dropped, ...dropped],
     stream: () => {
       if (reading === null) return relay.observe(context);
@@ -180,7 +180,7 @@ function relayed(
 
 function translated(
   { surface, request, context }: ExchangeOptions,
-  { sent, formatted, emulation, keepsFirstCall, stops, stripped, dropped }: PreparedTranslation,
+  { fitted, formatted, emulation, firstCallOnly, stops, stripped, dropped }: PreparedTranslation,
   target: Target,
   upstream: Upstream,
 ): UnhostedPlan {
@@ -189,13 +189,13 @@ function translated(
   const { names } = formatted;
   const filters = (): readonly EventFilter[] => [
     ...(names === undefined ? [] : [callersNames(names)]),
-    ...(keepsFirstCall ? [firstCall()] : []),
+    ...(firstCallOnly ? [firstCall()] : []),
     ...(emulation === null ? [] : [emulation.unfold()]),
     ...(stops.length === 0 ? [] : [stopCut(stops)]),
     endCheck(translation),
   ];
   const read = (bytes: Uint8Array) =>
-    filteredEvents(upstream.parseAnswer(bytes, sent, target, answerId), filters());
+    filteredEvents(upstream.parseAnswer(bytes, fitted, target, answerId), filters());
   return {
     path: formatted.path,
     headers: formatted.headers,
@@ -205,7 +205,7 @@ function translated(
     edits: TRANSLATED,
     dropped,
     stream: () => {
-      const parser = upstream.parseStream(sent, target, answerId);
+      const parser = upstream.parseStream(fitted, target, answerId);
       return new TranslatedStream(filtered(parser, filters()), translation.renderStream(context));
     },
     answer: (bytes) => wholeAnswer(read(bytes), surface, context),
@@ -270,7 +270,7 @@ export function readableAnswer(exchangePlan: ExchangePlan, received: Uint8Array)
  *   mark the stream is whole only if its counts have come, which providers send last.
  */
 export function checkedEnd(stream: AnswerStream, mayBeCut: boolean): StreamEnd {
-  const lacksMark = !stream.done;
+  const lacksMark = !stream.hasEnded;
   try {
     const { ending, events } = stream.endStream();
     const isCut = mayBeCut && lacksMark && ending.failure === null && ending.usage === null;

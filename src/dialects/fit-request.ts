@@ -143,9 +143,9 @@ class Fit {
     return { ...choice, names: choice.names.map((name) => this.#sentName(name)) };
   }
 
-  #tool(given: Tool): Tool {
+  #tool(original: Tool): Tool {
     const { schemas } = this.#rules;
-    const tool = { ...given, name: this.#sentName(given.name), cache: this.#cache(given) };
+    const tool = { ...original, name: this.#sentName(original.name), cache: this.#cache(original) };
     const isStrict = tool.strict === true && schemas !== null;
     if (tool.parameters === null) return isStrict ? { ...tool, parameters: NO_MEMBERS } : tool;
     const parameters = filledSchema(tool.parameters);
@@ -227,13 +227,13 @@ class Fit {
   }
 
   #author({ name }: UserTurn | AssistantTurn): string | null {
-    if (name === null || this.#rules.takesNames) return name;
+    if (name === null || this.#rules.supportsAuthorNames) return name;
     this.dropped.add("participant_name_dropped");
     return null;
   }
 
   #cache({ cache }: { readonly cache: CacheMark | null }): CacheMark | null {
-    if (cache === null || this.#rules.takesCacheMarks) return cache;
+    if (cache === null || this.#rules.supportsCacheMarks) return cache;
     this.dropped.add("cache_mark_dropped");
     return null;
   }
@@ -245,19 +245,20 @@ class Fit {
       case "text":
         return this.#input([part]);
       case "refusal":
-        if (!this.#takesText(part.text)) return [];
-        if (this.#rules.takesRefusals) return [part];
+        if (!this.#acceptsText(part.text)) return [];
+        if (this.#rules.supportsRefusals) return [part];
         this.dropped.add("refusal_as_text");
         return [textPart(part.text)];
       case "reasoning":
         if (part.signature !== null) return [part];
-        if (part.text.trim() !== "" && this.#rules.takesReasoning(this.#target)) return [part];
+        if (part.text.trim() !== "" && this.#rules.supportsUnsignedReasoning(this.#target))
+          return [part];
         this.dropped.add("unsigned_reasoning_dropped");
         return [];
     }
   }
 
-  #takesText(text: string): boolean {
+  #acceptsText(text: string): boolean {
     const { refusedText } = this.#rules;
     if (refusedText === null || (refusedText === "blank" ? text.trim() : text) !== "") return true;
     this.dropped.add("empty_text_dropped");
@@ -267,7 +268,7 @@ class Fit {
   #input<Part extends InputPart>(parts: readonly Part[]): readonly Part[] {
     return parts.flatMap((part) => {
       if (part.kind === "audio") return { ...part, data: this.#base64(part.data) };
-      if (part.kind === "text" && !this.#takesText(part.text)) {
+      if (part.kind === "text" && !this.#acceptsText(part.text)) {
         if (part.cache !== null) this.dropped.add("cache_mark_dropped");
         return [];
       }
@@ -322,7 +323,7 @@ class Fit {
       if (turn.role !== "tool") {
         const results: ToolResult[] = [];
         latest = results;
-        const sent =
+        const fitted =
           turn.role === "assistant"
             ? {
                 ...turn,
@@ -331,7 +332,7 @@ class Fit {
                 ),
               }
             : turn;
-        ordered.push(sent, latest);
+        ordered.push(fitted, latest);
         continue;
       }
       for (const result of turn.results) {
@@ -342,14 +343,14 @@ class Fit {
         results.push({ ...result, callId: call?.id ?? result.callId });
       }
     }
-    return ordered.flatMap((one) => (Array.isArray(one) ? this.#answered(one) : [one]));
+    return ordered.flatMap((one) => (Array.isArray(one) ? this.#toolTurns(one) : [one]));
   }
 
   /**
    * Results as turns: one of the tools, and one of the user with the files that may not stand in
    * results.
    */
-  #answered(results: readonly ToolResult[]): readonly Turn[] {
+  #toolTurns(results: readonly ToolResult[]): readonly Turn[] {
     if (results.length === 0) return [];
     if (!this.#rules.resultFilesApart) return [{ role: "tool", results }];
     const files: InputPart[] = [];
@@ -405,8 +406,13 @@ const KEPT_OF_ID = 31;
  * the requests of one conversation get equal names and prompt caches keep working. The end of the
  * name is kept: names of MCP tools begin with the server's.
  */
-function safeName(name: string, form: RegExp, used: ReadonlySet<string>, kept: number): string {
-  const plain = name.replaceAll(FOREIGN, "_").slice(-kept);
+function safeName(
+  name: string,
+  form: RegExp,
+  used: ReadonlySet<string>,
+  keptLength: number,
+): string {
+  const plain = name.replaceAll(FOREIGN, "_").slice(-keptLength);
   for (let salt = 0; ; salt += 1) {
     const candidate = `${plain}_${digest(salt === 0 ? name : `${name} ${salt}`)}`;
     const fitted = form.test(candidate) ? candidate : `_${candidate.slice(1)}`;

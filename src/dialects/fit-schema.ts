@@ -19,7 +19,7 @@ export interface SchemaRules {
 const NESTED: ReadonlySet<string> = new Set(
   "items additionalProperties anyOf oneOf allOf prefixItems".split(" "),
 );
-const NAMED = ["properties", "$defs", "definitions", "patternProperties"];
+const SCHEMA_MAPS = ["properties", "$defs", "definitions", "patternProperties"];
 
 /** The schema of a function without arguments, for protocols that demand one. */
 export const NO_PARAMETERS: JsonObject = { type: "object", properties: {} };
@@ -31,7 +31,7 @@ function changed(schema: JsonObject, change: Change): JsonObject {
   let copy: Members | null = null;
   for (const name in schema) {
     const value = schema[name];
-    const fitted = NAMED.includes(name)
+    const fitted = SCHEMA_MAPS.includes(name)
       ? changedMembers(value, change)
       : NESTED.has(name)
         ? changedValue(value, change)
@@ -66,8 +66,9 @@ function changedMembers(value: JsonMember, change: Change): JsonMember {
 export function filledSchema(schema: JsonObject): JsonObject {
   const fitted = changed(schema, (one) => {
     if (one.type === "object" && one.properties === undefined) return { ...one, properties: {} };
-    const isBare = one.type === "array" && one.items === undefined && one.prefixItems === undefined;
-    return isBare ? { ...one, items: {} } : one;
+    const isUntypedArray =
+      one.type === "array" && one.items === undefined && one.prefixItems === undefined;
+    return isUntypedArray ? { ...one, items: {} } : one;
   });
   if (fitted.type === "object") return fitted;
   return {
@@ -121,9 +122,11 @@ function isAcceptedBound(name: string, value: JsonMember) {
 function asText(schema: JsonObject, bounds: readonly string[]): JsonObject {
   const text = bounds.map((name) => `${name}: ${JSON.stringify(schema[name])}`).join(", ");
   const { description, ...rest } = schema;
-  const kept = Object.fromEntries(Object.entries(rest).filter(([name]) => !bounds.includes(name)));
+  const unbounded = Object.fromEntries(
+    Object.entries(rest).filter(([name]) => !bounds.includes(name)),
+  );
   return {
-    ...kept,
+    ...unbounded,
     description: typeof description === "string" ? `${description} (${text})` : `(${text})`,
   };
 }

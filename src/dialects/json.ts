@@ -47,7 +47,7 @@ export function parseExactJsonText(text: string): JsonMember {
     )
       return value;
     return parseJson(text, (_name, member, { source }) =>
-      typeof member === "number" && source !== undefined && !isHeld(member, source)
+      typeof member === "number" && source !== undefined && !isExact(member, source)
         ? JSON.rawJSON(source)
         : member,
     );
@@ -113,7 +113,7 @@ export const MAXIMUM_DEPTH = 500;
  * Whether printing the double gives the text's number again. Fractions may lose digits beyond a
  * double's precision.
  */
-function isHeld(value: number, source: string): boolean {
+function isExact(value: number, source: string): boolean {
   if (Number.isSafeInteger(value) && value !== 0) return true;
   if (!Number.isFinite(value)) return false;
   if (value === 0) return significantDigits(source) === "";
@@ -258,21 +258,17 @@ export function textIn(value: JsonMember, name: string): string | null {
  * Output tokens with reasoning. Some providers count reasoning beside the output (recorded: xAI,
  * Gemini's chat completions); the answer's total shows it, or reasoning above the output.
  *
- * @param counted output tokens, as the provider reports them. @param input all tokens read.
+ * @param output output tokens, as the provider reports them. @param input all tokens read.
  */
 export function wholeOutput(
-  counted: number | null,
+  output: number | null,
   reasoning: number | null,
   input: number | null,
   total: number | null,
 ): number | null {
-  if (counted === null) return null;
+  if (output === null) return null;
   const rest = total === null || input === null ? 0 : total - input;
-  return Math.max(
-    counted,
-    rest,
-    reasoning !== null && reasoning > counted ? counted + reasoning : 0,
-  );
+  return Math.max(output, rest, reasoning !== null && reasoning > output ? output + reasoning : 0);
 }
 
 /**
@@ -281,6 +277,6 @@ export function wholeOutput(
  */
 export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {
   if (earlier === null) return later;
-  const counted = Object.entries(later).filter(([, count]) => count !== null);
-  return { ...earlier, ...Object.fromEntries(counted) };
+  const counts = Object.entries(later).filter(([, count]) => count !== null);
+  return { ...earlier, ...Object.fromEntries(counts) };
 }

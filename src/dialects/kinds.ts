@@ -236,7 +236,7 @@ class KindsWalk {
   /** A member that means the same in every object. */
   #name(name: string, value: JsonValue) {
     const needs = ownValue(NAME_NEEDS, name);
-    if (needs !== undefined && !isOff(value) && !this.#isContent(name, value))
+    if (needs !== undefined && !isDisabled(value) && !this.#isContent(name, value))
       this.#reading.need(needs, this.#print());
     const parent = this.#path.at(-2);
     if (parent === "reasoning" && name === "mode" && value !== "standard")
@@ -268,8 +268,8 @@ class KindsWalk {
    * the provider does, and writes nothing.
    */
   #isOwnModeration(model: JsonValue): boolean {
-    const isOwn = typeof model === "string" && model.startsWith("omni-moderation-");
-    return isOwn && this.#path.length === 2 && this.#path[0] === "moderation";
+    const isOpenAiModel = typeof model === "string" && model.startsWith("omni-moderation-");
+    return isOpenAiModel && this.#path.length === 2 && this.#path[0] === "moderation";
   }
 
   #print(...more: readonly string[]): string {
@@ -281,7 +281,7 @@ class KindsWalk {
 }
 
 /** Whether the value of a setting turns it off, in any vendor's way. */
-function isOff(value: JsonValue): boolean {
+function isDisabled(value: JsonValue): boolean {
   if (!isJsonObject(value))
     return value === false || value === 0 || value === "none" || isEmptyValue(value);
   return value.type === "disabled" || value.enabled === false || value.effort === "none";

@@ -443,13 +443,13 @@ function readRefusal(error: JsonMember, depth = 0): Partial<Refusal> | null {
   if (!isJsonObject(error) || depth > 3) return null;
   const { metadata, param } = error;
   const inner = memberIn(metadata, "raw");
-  let named = namedMember(param);
+  let member = namedMember(param);
   for (const each of [error.message, error.error, error.detail, inner]) {
     const read = readRefusal(each, depth + 1);
-    named ??= namedMember(read?.param);
-    if (read?.code !== undefined) return { code: read.code, ...named };
+    member ??= namedMember(read?.param);
+    if (read?.code !== undefined) return { code: read.code, ...member };
   }
-  return named;
+  return member;
 }
 
 /**

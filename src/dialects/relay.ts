@@ -26,13 +26,13 @@ export abstract class RelayedStream implements AnswerStream {
   failure: UpstreamFailure | null = null;
   hasOutput = false;
   outputCharacters = 0;
-  done = false;
+  hasEnded = false;
   edits: EditSet = NO_EDITS;
 
   abstract get usage(): TokenUsage | null;
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return [];
+    if (this.failure !== null || this.hasEnded) return [];
     const events: Uint8Array[] = [];
     for (const event of this.#framer.push(chunk)) this.#relay(event, events);
     if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.failAnswer("too_large");
@@ -79,7 +79,7 @@ export abstract class RelayedStream implements AnswerStream {
   }
 
   #relay(bytes: Uint8Array, events: Uint8Array[]) {
-    if (this.failure !== null || this.done) return;
+    if (this.failure !== null || this.hasEnded) return;
     const { event, data } = parseSseEvent(bytes);
     if (data === null) events.push(bytes);
     // Official clients fail to parse blank data.
@@ -200,7 +200,7 @@ export function editedBody(
   const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
     const facts = ownValue(registry, name);
-    if (facts === undefined ? isLeftOut(request.body[name], mode) : facts.class === "identity") {
+    if (facts === undefined ? isDropped(request.body[name], mode) : facts.class === "identity") {
       stripped.push(facts === undefined ? "unknown_field" : name);
     } else if (
       stripFields.includes(name) ||
@@ -220,7 +220,7 @@ export function editedBody(
  * A route that refuses unknown members accepts empty ones; providers refuse some of them, so they
  * are removed.
  */
-function isLeftOut(value: JsonMember, mode: UnknownFields) {
+function isDropped(value: JsonMember, mode: UnknownFields) {
   return mode === "strip" || (mode === "reject" && isEmptyValue(value));
 }
 

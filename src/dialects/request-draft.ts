@@ -130,8 +130,8 @@ export function callsOf(turns: readonly Turn[]): readonly ToolCallPart[] {
  * @example membersWithValue({ seed: 7, stop: null }) // { seed: 7 }
  */
 export function membersWithValue(members: JsonObject): JsonObject | undefined {
-  const kept = Object.entries(members).filter(([, value]) => value != null);
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+  const present = Object.entries(members).filter(([, value]) => value != null);
+  return present.length === 0 ? undefined : Object.fromEntries(present);
 }
 
 /** The tools that may be called, for protocols that cannot name them in the choice. */

@@ -62,7 +62,7 @@ export type FieldRegistry = Readonly<Record<string, FieldFacts>>;
 export const CORE: FieldFacts = { class: "core" };
 export const HINT: FieldFacts = { class: "hint" };
 export const IDENTITY: FieldFacts = { class: "identity" };
-export const OURS: FieldFacts = { class: "ours" };
+export const ROUTER: FieldFacts = { class: "ours" };
 export const STATE: FieldFacts = { class: "state" };
 
 /** Of all three protocols of the OpenAI family. */
@@ -151,8 +151,9 @@ function withChanges(object: JsonObject, changes: MemberChanges): JsonObject {
 }
 
 /** Whether an object has an unknown member with a value. */
-export function hasUnknownMember(object: JsonObject, known: readonly string[]): boolean {
-  for (const name in object) if (!known.includes(name) && !isEmptyValue(object[name])) return true;
+export function hasUnknownMember(object: JsonObject, knownNames: readonly string[]): boolean {
+  for (const name in object)
+    if (!knownNames.includes(name) && !isEmptyValue(object[name])) return true;
   return false;
 }
 
@@ -283,7 +284,7 @@ export class RequestReading {
   }
 
   /** Notes a call of the history, which one later result may answer. */
-  called(id: string): void {
+  noteCall(id: string): void {
     if (this.forTranslation) this.#calls.set(id, (this.#calls.get(id) ?? 0) + 1);
   }
 
@@ -291,7 +292,7 @@ export class RequestReading {
    * Notes a result. One that answers no call, or a call that has a result, every other protocol
    * refuses. @param path of the call's id.
    */
-  answered(id: string, path: string): void {
+  noteResult(id: string, path: string): void {
     if (!this.forTranslation) return;
     const calls = this.#calls.get(id) ?? 0;
     this.#calls.set(id, calls - 1);
@@ -319,10 +320,10 @@ export class RequestReading {
   }
 
   /** The first unknown member with a value; `null` where there is none. */
-  unknownIn(object: JsonObject, known: readonly string[], role?: JsonValue): string | null {
+  unknownIn(object: JsonObject, knownNames: readonly string[], role?: JsonValue): string | null {
     let unknown: string | null = null;
     for (const name in object) {
-      if (known.includes(name)) continue;
+      if (knownNames.includes(name)) continue;
       const value = object[name];
       if (value == null) continue;
       const isEmpty = isEmptyValue(value);
@@ -343,15 +344,20 @@ export class RequestReading {
   }
 
   /**
-   * Notes the protocol itself where the object holds a member that is not among `known`. The
+   * Notes the protocol itself where the object holds a member that is not among `knownNames`. The
    * caller reads the rest of the object all the same: its features choose endpoints.
    *
    * @param role of the message that holds the object, for objects of the history: empty and
    *   repeated members are removed there, for providers of the same protocol too, which refuse them
    *   as unknown (OpenAI, Anthropic, Mistral).
    */
-  useUnknown(object: JsonObject, known: readonly string[], path: string, role?: JsonValue): void {
-    const name = this.unknownIn(object, known, role);
+  useUnknown(
+    object: JsonObject,
+    knownNames: readonly string[],
+    path: string,
+    role?: JsonValue,
+  ): void {
+    const name = this.unknownIn(object, knownNames, role);
     if (name !== null) this.useNative(`${path}.${shownName(name)}`);
   }
 

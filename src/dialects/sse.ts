@@ -32,7 +32,7 @@ export class SseFramer {
    */
   push(chunk: Uint8Array): readonly Uint8Array[] {
     // The most common piece of a stream: one event with its data, or its name and its data.
-    if (this.#length === 0 && isOneEvent(chunk)) return [chunk];
+    if (this.#length === 0 && isSingleEvent(chunk)) return [chunk];
     const bytes = this.#length === 0 ? chunk : this.#appended(chunk);
     const events: Uint8Array[] = [];
     let start = 0;
@@ -108,8 +108,8 @@ export function parseSseEvent(bytes: Uint8Array): SseEvent {
     const data = text.slice(6, -2);
     return { event: null, data: data.endsWith("\r") ? data.slice(0, -1) : data };
   }
-  const named = parseNamedEvent(text);
-  if (named !== null) return named;
+  const namedEvent = parseNamedEvent(text);
+  if (namedEvent !== null) return namedEvent;
   let event: string | null = null;
   let data: string | null = null;
   for (const line of text.split(/\r\n|\n|\r/)) {
@@ -148,7 +148,7 @@ export function formatSseEvent(data: string, event: string | null = null): Uint8
 }
 
 /** The event that ends a stream of OpenAI's protocols. */
-export const DONE: Uint8Array = formatSseEvent("[DONE]");
+export const DONE_EVENT: Uint8Array = formatSseEvent("[DONE]");
 
 /** One event, and `[DONE]`. */
 export function formatLastSseEvent(data: string, event: string | null = null): Uint8Array {
@@ -160,7 +160,7 @@ function eventText(data: string, event: string | null) {
 }
 
 /** One or two lines that end with LF, and their blank line: nothing else is in the chunk. */
-function isOneEvent(chunk: Uint8Array): boolean {
+function isSingleEvent(chunk: Uint8Array): boolean {
   const end = chunk.length - 2;
   if (end <= 0 || chunk[end + 1] !== LF || chunk.includes(CR)) return false;
   const first = chunk.indexOf(LF);

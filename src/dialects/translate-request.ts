@@ -65,8 +65,8 @@ export function bodyRequests({
   const reader: BodyReader = { ...PLAIN_BODY, ...estimates };
   return {
     parse: (body, bytes, headers) => {
-      const refused = refuse(body, headers);
-      if (refused !== null) return refused;
+      const refusal = refuse(body, headers);
+      if (refusal !== null) return refusal;
       const reading = new RequestReading(native);
       reading.version = headers.version;
       reading.noteFields(body, registry);
@@ -162,12 +162,12 @@ function cappedLimit(limit: number | null, { maxOutputTokens: cap }: RequestEdit
 /** A request in the protocol of one endpoint, not yet sent. */
 export interface PreparedTranslation {
   /** The request of the endpoint, in canon. */
-  readonly sent: GenerateRequest;
+  readonly fitted: GenerateRequest;
   readonly formatted: FormattedRequest;
   /** `null` unless a response format is requested as a tool. */
   readonly emulation: FormatEmulation | null;
   /** Calls beyond the first are left out of answers. */
-  readonly keepsFirstCall: boolean;
+  readonly firstCallOnly: boolean;
   /** Stop sequences at which the router ends the answer. */
   readonly stops: readonly string[];
   readonly stripped: readonly string[];
@@ -186,23 +186,23 @@ export function prepareTranslation(
   const emulation = emulatesFormat(route, shape, endpoint)
     ? emulateFormat(canonical.request, endpoint)
     : null;
-  const { request, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, endpoint);
+  const { request, firstCallOnly } = forOneTool(emulation?.request ?? canonical.request, endpoint);
   const stop = request.stop.filter(acceptsStop(endpoint));
   const stops = request.stop.filter((one) => one !== "" && !stop.includes(one));
   const lacksSeed = request.seed !== null && !endpoint.features.includes("seed");
-  const sent = { ...request, stop, seed: lacksSeed ? null : request.seed };
-  const formatted = upstream.format(sent, target);
+  const fitted = { ...request, stop, seed: lacksSeed ? null : request.seed };
+  const formatted = upstream.format(fitted, target);
   if ("code" in formatted) return formatted;
   const dropped = [...canonical.dropped, ...formatted.dropped];
   if (emulation !== null) dropped.push("schema_emulated");
-  if (keepsFirstCall) dropped.push("single_call_unspoken");
+  if (firstCallOnly) dropped.push("single_call_unspoken");
   if (lacksSeed) dropped.push("seed_dropped");
   if (stops.length > 0) dropped.push("stops_by_router");
   return {
-    sent,
+    fitted,
     formatted,
     emulation,
-    keepsFirstCall,
+    firstCallOnly,
     stops,
     stripped: canonical.stripped,
     dropped,
@@ -218,8 +218,8 @@ function acceptsStop({
 }: Pick<EndpointRow, "features">): (stop: string, index: number) => boolean {
   if (!features.includes("stop_sequences")) return () => false;
   const most = features.includes("stop_sequences_over_4") ? Infinity : COMMON_STOPS;
-  const takesBlank = features.includes("stop_sequences_blank");
-  return (stop, index) => index < most && (takesBlank || stop.trim() !== "");
+  const allowsBlank = features.includes("stop_sequences_blank");
+  return (stop, index) => index < most && (allowsBlank || stop.trim() !== "");
 }
 
 /**
@@ -244,7 +244,7 @@ const STOPS: ReadonlySet<Feature> = new Set<Feature>([
 
 /** Feature that a named tool choice requires: with one tool it is the same as forcing a call. */
 export function namedToolFeature(tools: JsonMember): Feature {
-  return isOne(tools) ? "tool_choice_required" : "tool_choice_named";
+  return hasOneTool(tools) ? "tool_choice_required" : "tool_choice_named";
 }
 
 /**
@@ -252,10 +252,10 @@ export function namedToolFeature(tools: JsonMember): Feature {
  * calls of an answer.
  */
 export function singleCallFeature(tools: JsonMember): Feature {
-  return isOne(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";
+  return hasOneTool(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";
 }
 
-function isOne(tools: JsonMember) {
+function hasOneTool(tools: JsonMember) {
   return Array.isArray(tools) && tools.length === 1;
 }
 
@@ -266,19 +266,19 @@ function isOne(tools: JsonMember) {
 export function forOneTool(
   request: GenerateRequest,
   { features }: Pick<EndpointRow, "features">,
-): { readonly request: GenerateRequest; readonly keepsFirstCall: boolean } {
+): { readonly request: GenerateRequest; readonly firstCallOnly: boolean } {
   const { tools, toolChoice, parallelToolCalls } = request;
-  if (tools.length !== 1) return { request, keepsFirstCall: false };
-  const keepsFirstCall =
+  if (tools.length !== 1) return { request, firstCallOnly: false };
+  const firstCallOnly =
     parallelToolCalls === false && !features.includes("parallel_tool_calls_off");
   const isUnnamed = toolChoice?.mode === "named" && !features.includes("tool_choice_named");
-  if (!keepsFirstCall && !isUnnamed) return { request, keepsFirstCall };
+  if (!firstCallOnly && !isUnnamed) return { request, firstCallOnly };
   return {
     request: {
       ...request,
-      ...(keepsFirstCall && { parallelToolCalls: null }),
+      ...(firstCallOnly && { parallelToolCalls: null }),
       ...(isUnnamed && { toolChoice: { mode: "required" } }),
     },
-    keepsFirstCall,
+    firstCallOnly,
   };
 }

@@ -30,7 +30,7 @@ export class TranslatedStream implements AnswerStream {
   failure: UpstreamFailure | null = null;
   hasOutput = false;
   outputCharacters = 0;
-  done = false;
+  hasEnded = false;
 
   constructor(parser: EventParser, renderer: EventRenderer) {
     this.#parser = parser;
@@ -38,13 +38,14 @@ export class TranslatedStream implements AnswerStream {
   }
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return [];
+    if (this.failure !== null || this.hasEnded) return [];
     return this.#render(this.#parser.push(chunk));
   }
 
   endStream(): StreamEnd {
-    const events = this.done || this.failure !== null ? [] : this.#render(this.#parser.endAnswer());
-    if (!this.done) this.failure ??= failureOf("truncated");
+    const events =
+      this.hasEnded || this.failure !== null ? [] : this.#render(this.#parser.endAnswer());
+    if (!this.hasEnded) this.failure ??= failureOf("truncated");
     const { failure, usage } = this;
     const dropped = [...this.#dropped.union(this.#renderer.dropped)];
     return { ending: { failure, finish: this.#finish, usage, dropped }, events };
@@ -68,7 +69,7 @@ export class TranslatedStream implements AnswerStream {
       this.outputCharacters += charactersOf(event);
       if (event.type === "finish") {
         this.#finish = event.reason;
-        this.done = true;
+        this.hasEnded = true;
         break;
       }
     }
@@ -113,7 +114,7 @@ export function filteredEvents(
   events: readonly InferenceEvent[],
   filters: readonly EventFilter[],
 ): readonly InferenceEvent[] {
-  return filters.reduce((passed, filter) => filter(passed), events);
+  return filters.reduce((current, filter) => filter(current), events);
 }
 
 /** Replaces an end that the surface cannot have by a failure. */
@@ -123,31 +124,32 @@ export function endCheck({
   parsesArguments = false,
 }: EndRules): EventFilter {
   // There was output that the surface prints, and output that it omits.
-  let hasPrinted = false;
-  let hasOmitted = false;
+  let hasVisibleOutput = false;
+  let hasHiddenOutput = false;
   /** Arguments of the latest call. */
   let json = "";
-  let isBroken = false;
+  let hasInvalidArguments = false;
   return (events) => {
     for (const event of events) {
       if (parsesArguments) {
         if (event.type === "open") json = event.block.kind === "tool_call" ? "" : "{}";
         else if (event.type === "arguments") json += event.json;
-        else if (event.type === "close") isBroken ||= !isJsonObject(parseJsonText(json));
+        else if (event.type === "close") hasInvalidArguments ||= !isJsonObject(parseJsonText(json));
       }
       const kind = outputKind(event);
       if (kind === null) continue;
-      if (omittedBlocks.includes(kind)) hasOmitted = true;
-      else hasPrinted = true;
+      if (omittedBlocks.includes(kind)) hasHiddenOutput = true;
+      else hasVisibleOutput = true;
     }
     const last = events.at(-1);
     if (last?.type !== "finish") return events;
     // An answer with all its output omitted is no success; the end of one that was cut short shows
     // it.
     const isSuccess = SUCCESSES.has(last.reason);
-    const isWrong = isSuccess && (isBroken || (hasOmitted && !hasPrinted));
-    if (!isWrong && !impossibleEnds.includes(last.reason)) return events;
-    const code = isSuccess && isBroken ? "malformed_tool_use" : "unexpected_output_item";
+    const isImplausible =
+      isSuccess && (hasInvalidArguments || (hasHiddenOutput && !hasVisibleOutput));
+    if (!isImplausible && !impossibleEnds.includes(last.reason)) return events;
+    const code = isSuccess && hasInvalidArguments ? "malformed_tool_use" : "unexpected_output_item";
     return [...events.slice(0, -1), { type: "failure", failure: failureOf("malformed", code) }];
   };
 }
@@ -191,44 +193,45 @@ export function firstCall(): EventFilter {
  */
 export function stopCut(stops: readonly string[]): EventFilter {
   /** Text of the open block that may begin a stop sequence, with its probabilities. */
-  let held = "";
+  let heldText = "";
   let probabilities: readonly TokenLogprob[] = [];
   let hasEnded = false;
   /** Passes the first characters of the held text on. */
-  const release = (index: number, length: number, passed: InferenceEvent[]) => {
+  const release = (index: number, length: number, output: InferenceEvent[]) => {
     if (length === 0) return;
-    passed.push({ type: "text", index, text: held.slice(0, length), logprobs: probabilities });
-    held = held.slice(length);
+    output.push({ type: "text", index, text: heldText.slice(0, length), logprobs: probabilities });
+    heldText = heldText.slice(length);
     probabilities = [];
   };
-  const readText = ({ index, text, logprobs }: TextEvent, passed: InferenceEvent[]): void => {
-    held += text;
+  const readText = ({ index, text, logprobs }: TextEvent, output: InferenceEvent[]): void => {
+    heldText += text;
     probabilities = [...probabilities, ...logprobs];
     const found = stops
-      .map((stop) => ({ stop, at: held.indexOf(stop) }))
+      .map((stop) => ({ stop, at: heldText.indexOf(stop) }))
       .filter(({ at }) => at !== -1)
       .toSorted((one, other) => one.at - other.at)[0];
-    if (found === undefined) return release(index, held.length - begun(held, stops), passed);
-    release(index, found.at, passed);
-    passed.push(
+    if (found === undefined)
+      return release(index, heldText.length - begun(heldText, stops), output);
+    release(index, found.at, output);
+    output.push(
       { type: "close", index },
       { type: "finish", reason: "stop_sequence", stopSequence: found.stop },
     );
     hasEnded = true;
   };
   return (events) => {
-    const passed: InferenceEvent[] = [];
+    const output: InferenceEvent[] = [];
     for (const [position, event] of events.entries()) {
       if (hasEnded) break;
-      if (event.type === "text") readText(event, passed);
+      if (event.type === "text") readText(event, output);
       else {
-        if (event.type === "close") release(event.index, held.length, passed);
-        passed.push(event);
+        if (event.type === "close") release(event.index, heldText.length, output);
+        output.push(event);
       }
       if (hasEnded)
-        passed.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
+        output.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
     }
-    return passed;
+    return output;
   };
 }
 

@@ -8,7 +8,7 @@ import type {
 } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import {
-  isDrawn,
+  isRandomTier,
   orderTier,
   type Circumstances as TierCircumstances,
   type StickyKeyOf,
@@ -76,7 +76,7 @@ export interface ForeseenPlan {
   /** The whole plan; a call tries as many of it, from the first, as the decision allows. */
   readonly order: readonly Candidate[];
   /** `order` is one draw of several: the next call may draw another one. */
-  readonly isByChance: boolean;
+  readonly isRandom: boolean;
 }
 
 /**
@@ -95,7 +95,7 @@ export function foreseenPlan(
   const arrangement = arrange(decision.plan, circumstances);
   return {
     order: arrangement.order,
-    isByChance: isArrangedByChance(decision.plan, arrangement, circumstances),
+    isRandom: isRandomOrder(decision.plan, arrangement, circumstances),
   };
 }
 
@@ -232,14 +232,14 @@ export function arrange(plan: readonly Candidate[], circumstances: Circumstances
  *
  * @param out candidates at the end of the order, which have no part in a draw.
  */
-function isArrangedByChance(
+function isRandomOrder(
   plan: readonly Candidate[],
   { out }: Arrangement,
   circumstances: TierCircumstances,
 ): boolean {
   const aside = new Set(out.map(({ candidate }) => candidate));
   return tiersOf(plan).some((tier) =>
-    isDrawn(
+    isRandomTier(
       tier,
       tier.filter((candidate) => !aside.has(candidate)),
       circumstances,
@@ -277,8 +277,8 @@ function byPreferredSpeed(
     if (measures === null) return false;
     const { now } = circumstances;
     return (
-      missesAny(latency, (share) => measures.firstToken.percentile(share, now), isSlower) ||
-      missesAny(throughput, (share) => measures.throughput.percentile(share, now), isLess)
+      missesAny(latency, (share) => measures.firstToken.percentile(share, now), missesLatency) ||
+      missesAny(throughput, (share) => measures.throughput.percentile(share, now), missesThroughput)
     );
   };
   const slow = new Set(plan.filter(misses));
@@ -289,23 +289,23 @@ function byPreferredSpeed(
 function missesAny(
   required: Percentiles | undefined,
   measured: (share: number) => number | null,
-  isMiss: (measured: number, required: number) => boolean,
+  misses: (measured: number, required: number) => boolean,
 ): boolean {
   if (required === undefined) return false;
   for (const name of ["p50", "p75", "p90", "p99"] as const) {
-    const wanted = required[name];
-    if (wanted === undefined) continue;
+    const threshold = required[name];
+    if (threshold === undefined) continue;
     const value = measured(PERCENTILES[name]);
-    if (value !== null && isMiss(value, wanted)) return true;
+    if (value !== null && misses(value, threshold)) return true;
   }
   return false;
 }
 
-function isSlower(milliseconds: number, seconds: number) {
+function missesLatency(milliseconds: number, seconds: number) {
   return milliseconds > seconds * 1000;
 }
 
-function isLess(tokensPerSecond: number, required: number) {
+function missesThroughput(tokensPerSecond: number, required: number) {
   return tokensPerSecond < required;
 }
 

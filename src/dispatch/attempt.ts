@@ -236,7 +236,7 @@ export class Siblings {
     for (const wake of waiting) wake();
   }
 
-  hasCallTo(provider: string): boolean {
+  isCalling(provider: string): boolean {
     return (this.#calls.get(provider) ?? 0) > 0;
   }
 

@@ -27,14 +27,20 @@ type Ordering = (tier: readonly Candidate[], circumstances: Circumstances) => re
  */
 const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
   order: (tier) => tier,
-  weighted: (tier, { random }) => drawn(tier, random),
+  weighted: (tier, { random }) => weightedShuffle(tier, random),
   price: (tier) => ascending(tier, totalPrice),
   latency: byLatency,
   throughput: byThroughput,
   least_in_flight: (tier, { measuresOf, random }) =>
-    ascending(drawn(tier, random), ({ endpoint }) => measuresOf(endpoint.id)?.inFlight ?? 0),
+    ascending(
+      weightedShuffle(tier, random),
+      ({ endpoint }) => measuresOf(endpoint.id)?.inFlight ?? 0,
+    ),
   sticky: (tier, { stickyKey, random }) =>
-    drawn(tier, stickyKey === null ? random : ({ endpoint }) => affinity(stickyKey, endpoint.id)),
+    weightedShuffle(
+      tier,
+      stickyKey === null ? random : ({ endpoint }) => affinity(stickyKey, endpoint.id),
+    ),
 };
 
 /**
@@ -42,7 +48,7 @@ const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
  *
  * @param present those of `tier` that are in service, in any order.
  */
-export function isDrawn(
+export function isRandomTier(
   tier: readonly Candidate[],
   present: readonly Candidate[],
   circumstances: Circumstances,
@@ -55,13 +61,13 @@ export function isDrawn(
     case "price":
       return false;
     case "weighted":
-      return hasEquals(present, () => 0);
+      return hasEqualMeasures(present, () => 0);
     case "sticky":
-      return stickyKey === null && hasEquals(present, () => 0);
+      return stickyKey === null && hasEqualMeasures(present, () => 0);
     case "least_in_flight":
-      return hasEquals(present, ({ endpoint }) => measuresOf(endpoint.id)?.inFlight ?? 0);
+      return hasEqualMeasures(present, ({ endpoint }) => measuresOf(endpoint.id)?.inFlight ?? 0);
     case "throughput":
-      return hasEquals(present, slownessOf(tier, measuresOf, now));
+      return hasEqualMeasures(present, slownessOf(tier, measuresOf, now));
     case "latency": {
       // With three or more, the pair to compare is drawn.
       if (tier.length > 2) return true;
@@ -72,7 +78,7 @@ export function isDrawn(
 }
 
 /** Whether two of them are drawn: equal measures, and both have a weight. */
-function hasEquals(
+function hasEqualMeasures(
   present: readonly Candidate[],
   measure: (candidate: Candidate) => number,
 ): boolean {
@@ -97,7 +103,7 @@ export function orderTier(
  * chance it is weighted rendezvous hashing: the order of the other candidates stays when one
  * leaves. Weight 0 sorts last.
  */
-function drawn(tier: readonly Candidate[], uniform: (candidate: Candidate) => number) {
+function weightedShuffle(tier: readonly Candidate[], uniform: (candidate: Candidate) => number) {
   return ascending(tier, (candidate) => {
     const wait = -Math.log(1 - uniform(candidate));
     return candidate.weight > 0 ? wait / candidate.weight : Infinity;
@@ -127,11 +133,11 @@ function byLatency(tier: readonly Candidate[], circumstances: Circumstances): re
   const other = beside < one ? beside : beside + 1;
   const [first, second] = [tier[one], tier[other]];
   if (first === undefined || second === undefined) return ascending(tier, wait);
-  const chosen = wait(second) < wait(first) ? second : first;
+  const winner = wait(second) < wait(first) ? second : first;
   return [
-    chosen,
+    winner,
     ...ascending(
-      tier.filter((candidate) => candidate !== chosen),
+      tier.filter((candidate) => candidate !== winner),
       wait,
     ),
   ];
@@ -156,7 +162,7 @@ function expectedWaits(
 }
 
 function byThroughput(tier: readonly Candidate[], { measuresOf, now, random }: Circumstances) {
-  return ascending(drawn(tier, random), slownessOf(tier, measuresOf, now));
+  return ascending(weightedShuffle(tier, random), slownessOf(tier, measuresOf, now));
 }
 
 /** The negative of tokens per second. */

@@ -45,10 +45,10 @@ export function concurrencyLimiter(most: number, settings: QueueSettings) {
 
   function takeSlot(): Release {
     running += 1;
-    let isInside = true;
+    let holdsSlot = true;
     return () => {
-      if (!isInside) return;
-      isInside = false;
+      if (!holdsSlot) return;
+      holdsSlot = false;
       running -= 1;
       admit();
     };

@@ -71,7 +71,9 @@ export type ConnectionPools = ReturnType<typeof connectionPools>;
  * forward proxies of calls; none by default.
  */
 export function connectionPools(resolve?: LookupFunction, findProxy: FindProxy | null = null) {
-  const pools = new Shared<Pools>(({ kept, fresh }) => Promise.all([kept.close(), fresh.close()]));
+  const pools = new Shared<Pools>(({ keepAlive, singleUse }) =>
+    Promise.all([keepAlive.close(), singleUse.close()]),
+  );
   /** By provider id. */
   const limitersOfProviders = new Shared<ConcurrencyLimiter>();
   /** By endpoint id; only for endpoints with their own limit. */
@@ -104,15 +106,15 @@ export function connectionPools(resolve?: LookupFunction, findProxy: FindProxy |
     const { timeouts } = provider;
     const connector = (allowsHttp2: boolean) =>
       guardedConnector(timeouts.connect, reach, resolve, allowsHttp2, findProxy);
-    const { kept, fresh } = pools.take(pool, releases, () => ({
-      kept: openPool(target, provider, 1, connector(true)),
-      fresh: openPool(target, provider, 0, connector(false)),
+    const { keepAlive, singleUse } = pools.take(pool, releases, () => ({
+      keepAlive: openPool(target, provider, 1, connector(true)),
+      singleUse: openPool(target, provider, 0, connector(false)),
     }));
     return {
       provider,
       origin: target,
-      dispatcher: kept,
-      freshDispatcher: fresh,
+      dispatcher: keepAlive,
+      freshDispatcher: singleUse,
       limiter,
       endpointLimiters,
       limiterOf: limiterOf(limiter, endpointLimiters, endpoints),
@@ -185,7 +187,9 @@ export function connectionPools(resolve?: LookupFunction, findProxy: FindProxy |
     async destroy(): Promise<void> {
       authorizers.clear();
       await Promise.all(
-        pools.clear().flatMap(({ kept, fresh }) => [kept.destroy(), fresh.destroy()]),
+        pools
+          .clear()
+          .flatMap(({ keepAlive, singleUse }) => [keepAlive.destroy(), singleUse.destroy()]),
       );
     },
   };
@@ -194,9 +198,9 @@ export function connectionPools(resolve?: LookupFunction, findProxy: FindProxy |
 /** Connections to one provider. */
 interface Pools {
   /** Kept alive between calls. */
-  readonly kept: Pool;
+  readonly keepAlive: Pool;
   /** One call each. */
-  readonly fresh: Pool;
+  readonly singleUse: Pool;
 }
 
 /** The limiter under the id; an existing one gets these limits. */

@@ -289,9 +289,9 @@ export class EndpointTracker {
    * not count for a new endpoint of the same id.
    */
   retain(endpointIds: Iterable<string>): void {
-    const kept = new Set(endpointIds);
+    const retained = new Set(endpointIds);
     for (const { tracker, tracked, endpointId } of this.#all()) {
-      tracked.isRetired = !kept.has(endpointId);
+      tracked.isRetired = !retained.has(endpointId);
       tracker.#dropIfDone(endpointId, tracked);
     }
   }

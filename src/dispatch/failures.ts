@@ -45,10 +45,10 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   if (failure.kind === "server_stopping" || failure.kind === "key_revoked")
     return stoppedError(failure.kind);
   const { kind, retryAfter } = failure;
-  const named = attempts
+  const triedText = attempts
     .map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`)
     .join(", ");
-  const message = `Upstream failure: ${sentenceOf(failure)}. Tried: ${named}.${longWait(retryAfter)}`;
+  const message = `Upstream failure: ${sentenceOf(failure)}. Tried: ${triedText}.${longWait(retryAfter)}`;
   // A later try begins with the first endpoint again, so one transient failure is enough.
   const retryable = attempts.some((attempt) => isTransient(attempt.failure));
   const more = { retryable, retryAfter };
@@ -56,11 +56,12 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   // The code is from our parsers' closed lists, and more precise than the kind.
   const parsed = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};
   const endpoints = new Set(attempts.map(({ endpoint }) => endpoint)).size;
-  const called = attempts.filter((attempt) => hasCalledProvider(attempt.failure));
+  const providerCalls = attempts.filter((attempt) => hasCalledProvider(attempt.failure));
   // After a 429 clients wait as for the provider, which helps only where every endpoint reported
   // one.
-  const isAlike = endpoints === 1 || called.every((attempt) => attempt.failure.kind === kind);
-  const code = isAlike && kind === "rate_limited" ? "upstream_rate_limited" : null;
+  const hasOneKind =
+    endpoints === 1 || providerCalls.every((attempt) => attempt.failure.kind === kind);
+  const code = hasOneKind && kind === "rate_limited" ? "upstream_rate_limited" : null;
   if (endpoints > 1 && code === null) return codedError("upstream_exhausted", message, more);
   const error = codedError(code ?? `upstream_${kind}`, message, { ...more, ...parsed });
   const stated = retryAfter !== null && retryAfter <= LONGEST_STATED ? retryAfter : null;
@@ -143,13 +144,13 @@ const TOO_LONG = "the prompt is too long, this model's maximum context length is
 /** The caller's own mistake, described without the provider's text. */
 function rejected({
   code: reported,
-  status: given,
+  status: reportedStatus,
   param,
   flag,
   added,
 }: UpstreamFailure): ServiceError {
   const code = reported ?? "upstream_rejected";
-  const status = given ?? 400;
+  const status = reportedStatus ?? 400;
   const fault = Object.hasOwn(MEMBER_FAULTS, code) ? MEMBER_FAULTS[code] : undefined;
   const about =
     param === undefined ? "" : `, at ${param}${fault === undefined ? "" : `: ${fault}`}`;
@@ -229,18 +230,18 @@ export function refusedRequest(
   const isAdded =
     isSent && callersName === undefined && (flag !== undefined || ADDED_MEMBERS.includes(name));
   const reported = callersName ?? (isAdded ? name : undefined);
-  const named = {
+  const details = {
     ...(isSent && reported !== undefined && { param: reported }),
     ...(flag !== undefined && { flag }),
     ...(isAdded && { added: true as const }),
   };
-  if (kind === "rejected") return { ...bare, ...named };
+  if (kind === "rejected") return { ...bare, ...details };
   // A 401 is about credentials, whatever it names.
   if (!hasTrait(kind, "callers") || status === 401) return bare;
   const isFault =
     REPORTED_KINDS.get(code) === "rejected" ||
     (isSent && (kind === "not_found" || kind === "auth"));
-  return isFault ? { ...bare, ...named, kind: "rejected" } : bare;
+  return isFault ? { ...bare, ...details, kind: "rejected" } : bare;
 }
 
 /** Codes for a member that the provider does not support. */
@@ -254,8 +255,8 @@ function flagThatOmits(member: string, dialect: string): string | undefined {
 }
 
 function isMemberOf(body: string, name: string): boolean {
-  const sent = parseJson(body);
-  return isJsonObject(sent) && Object.hasOwn(sent, name);
+  const json = parseJson(body);
+  return isJsonObject(json) && Object.hasOwn(json, name);
 }
 
 /**

@@ -86,7 +86,7 @@ async function call(
  * undici's own `fetch` would add the headers of a browser, and refuse ports that servers may have.
  */
 function fetchOver(agent: Agent, { origin, pathname, search }: URL): typeof fetch {
-  return async (_, { method, headers, body: sent } = {}) => {
+  return async (_, { method, headers, body: requestBody } = {}) => {
     const { statusCode, body } = await agent.request({
       origin,
       path: pathname + search,
@@ -97,7 +97,7 @@ function fetchOver(agent: Agent, { origin, pathname, search }: URL): typeof fetc
         "user-agent": "signalbox",
         ...Object.fromEntries(new Headers(headers)),
       },
-      body: typeof sent === "string" ? sent : null,
+      body: typeof requestBody === "string" ? requestBody : null,
       signal: AbortSignal.timeout(LONGEST_WAIT),
     });
     const chunks: Uint8Array[] = [];

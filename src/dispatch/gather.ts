@@ -154,7 +154,7 @@ export interface Gathered {
   readonly answeredBy: readonly Candidate[];
   readonly dropped: readonly DroppedField[];
   /** Providers' counts of each answered part, kept or not. */
-  readonly answered: readonly PartUsage[];
+  readonly answeredParts: readonly PartUsage[];
   /** Why parts are missing, where the router itself stopped their calls. */
   readonly ended: StopReason | null;
 }
@@ -210,7 +210,7 @@ export class Gathering {
       calls: this.#siblings.madeCalls,
       dropped: [...this.#dropped],
       answeredBy: [...new Set(this.#answeredBy.flatMap((candidate) => candidate ?? []))],
-      answered: this.#answered(),
+      answeredParts: this.#answeredParts(),
       ended: this.#ends.every((end) => end !== undefined && "result" in end) ? null : this.#stopped,
     };
     if (this.#cancelled) return { ...common, ends: null, error: null };
@@ -245,7 +245,7 @@ export class Gathering {
     if (answer === null) {
       const failure = failureError(walk.failed);
       this.#ends[index] = { failure };
-      if (!this.#job.task.takesGaps) this.#fail(index, failure);
+      if (!this.#job.task.acceptsPartial) this.#fail(index, failure);
       return;
     }
     for (const field of answer.dropped) this.#dropped.add(field);
@@ -321,7 +321,7 @@ export class Gathering {
     return { ...error, message: `${error.message} ${inputs} had no result, so none is given.` };
   }
 
-  #answered(): readonly PartUsage[] {
+  #answeredParts(): readonly PartUsage[] {
     return this.#ends.flatMap((end, index) => {
       const endpoint = this.#answeredBy[index]?.endpoint;
       if (end === undefined || !("result" in end) || endpoint === undefined) return [];

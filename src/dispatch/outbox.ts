@@ -25,7 +25,7 @@ export class Outbox {
   readonly #client: ClientAnswer;
   readonly #recording: Recording;
   readonly #commit: () => void;
-  #held: Uint8Array[] = [];
+  #heldChunks: Uint8Array[] = [];
   #heldBytes = 0;
   #heldSince: number | null = null;
   #durable: boolean;
@@ -55,7 +55,7 @@ export class Outbox {
     const now = performance.now();
     this.#heldSince ??= now;
     for (const event of events) {
-      this.#held.push(event);
+      this.#heldChunks.push(event);
       this.#heldBytes += event.length;
     }
     const isLong = this.#heldBytes > MAXIMUM_HELD_BYTES || now - this.#heldSince > LONGEST_HOLD;
@@ -82,9 +82,9 @@ export class Outbox {
 
   #flush(): boolean {
     if (!this.#isOpen) return this.#heldBytes <= MAXIMUM_WAITING_BYTES;
-    if (this.#held.length === 0) return true;
-    const events = this.#held;
-    this.#held = [];
+    if (this.#heldChunks.length === 0) return true;
+    const events = this.#heldChunks;
+    this.#heldChunks = [];
     this.#heldBytes = 0;
     return this.#write(events);
   }
@@ -134,7 +134,7 @@ export class DrainAfterDisconnect {
     } catch {
       return this.stop();
     }
-    if (this.#stream.done) this.close();
+    if (this.#stream.hasEnded) this.close();
     else if (this.#stream.failure !== null || this.#bytes > DRAIN_BYTES) this.stop();
   }
 

@@ -76,7 +76,7 @@ interface Destination {
   readyAt: number;
 }
 
-function isFresh(destination: Destination | undefined) {
+function isUntriedDestination(destination: Destination | undefined) {
   return destination !== undefined && destination.tries === 0 && !destination.closed;
 }
 
@@ -88,7 +88,7 @@ function isFresh(destination: Destination | undefined) {
 export class Itinerary {
   readonly #count: number;
   /** Empty until a candidate fails: nearly every request ends at its first. */
-  readonly #tried: Destination[] = [];
+  readonly #states: Destination[] = [];
   readonly #maxAttempts: number;
   readonly #deadline: number;
   readonly #resends: boolean;
@@ -111,28 +111,29 @@ export class Itinerary {
   /**
    * Whether an untried candidate is worth trying: the request does not queue while there is one.
    */
-  hasFresh(isUsable: (destination: number) => boolean): boolean {
+  hasUntried(isUsable: (destination: number) => boolean): boolean {
     for (let destination = 0; destination < this.#count; destination += 1) {
-      const isUntried = this.#tried.length === 0 || isFresh(this.#tried[destination]);
+      const isUntried =
+        this.#states.length === 0 || isUntriedDestination(this.#states[destination]);
       if (isUntried && destination !== this.#at && isUsable(destination)) return true;
     }
     return false;
   }
 
   get #destinations(): Destination[] {
-    while (this.#tried.length < this.#count)
-      this.#tried.push({ tries: 0, closed: false, readyAt: 0 });
-    return this.#tried;
+    while (this.#states.length < this.#count)
+      this.#states.push({ tries: 0, closed: false, readyAt: 0 });
+    return this.#states;
   }
 
   /**
    * Takes the next untried candidate for a hedge; it is not tried again. `null` where there is none
    * to spare.
    */
-  takeFresh(isUsable: (destination: number) => boolean): number | null {
+  takeUntried(isUsable: (destination: number) => boolean): number | null {
     if (this.#attempts + 1 >= this.#maxAttempts) return null;
     const destination = this.#destinations.findIndex(
-      (each, index) => index !== this.#at && isFresh(each) && isUsable(index),
+      (each, index) => index !== this.#at && isUntriedDestination(each) && isUsable(index),
     );
     const hedge = this.#destinations[destination];
     if (hedge === undefined) return null;
@@ -160,14 +161,14 @@ export class Itinerary {
     const pause =
       failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
     failed.readyAt = now + pause;
-    const fresh = this.#destinations.findIndex(isFresh);
+    const fresh = this.#destinations.findIndex(isUntriedDestination);
     return this.#go(fresh === -1 ? this.#readiest() : fresh, now);
   }
 
   #go(destination: number | null, now: number): Step | null {
-    const chosen = destination === null ? undefined : this.#destinations[destination];
-    if (destination === null || chosen === undefined) return null;
-    const pause = chosen.tries === 0 ? 0 : Math.max(chosen.readyAt - now, 0);
+    const next = destination === null ? undefined : this.#destinations[destination];
+    if (destination === null || next === undefined) return null;
+    const pause = next.tries === 0 ? 0 : Math.max(next.readyAt - now, 0);
     // The pause would end after the deadline; the failure at once is the better answer.
     if (pause > LONGEST_WAIT || (pause > 0 && now + pause >= this.#deadline)) return null;
     this.#at = destination;
@@ -256,11 +257,11 @@ export class PlanWalk<Answer> {
       if (step.pause > 0 && this.#stop === null) await waitFor(step.pause, this.#exitSignal());
       const candidate = plan[step.destination];
       if (candidate === undefined) throw new Error("plan walk: no such candidate");
-      const hasOther = itinerary.hasFresh(this.#isWorthTrying);
-      const hedgeAfter = hasOther ? (this.#job.hedgeAfter ?? null) : null;
+      const hasAlternative = itinerary.hasUntried(this.#isWorthTrying);
+      const hedgeAfter = hasAlternative ? (this.#job.hedgeAfter ?? null) : null;
       const end =
         hedgeAfter === null
-          ? await this.#try(candidate, hasOther, this.#takeTurn())
+          ? await this.#try(candidate, hasAlternative, this.#takeTurn())
           : await this.#hedged(candidate, itinerary, hedgeAfter);
       if (end.failure === null || end.firstByteAt !== null || this.#isUnanswered) return end;
       this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
@@ -297,7 +298,7 @@ export class PlanWalk<Answer> {
     const early = await Promise.race([first, waitFor(hedgeAfter, patience.signal)]);
     patience.abort();
     if (early !== undefined) return early;
-    const destination = this.#stop === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
+    const destination = this.#stop === null ? itinerary.takeUntried(this.#isWorthTrying) : null;
     const other = destination === null ? undefined : this.#job.plan[destination];
     if (other === undefined) return first;
     const hedge = new Turn<Answer>();
@@ -321,10 +322,10 @@ export class PlanWalk<Answer> {
     );
   };
 
-  /** @param hasOther another candidate is untried: then this one's queue is skipped. */
+  /** @param hasAlternative another candidate is untried: then this one's queue is skipped. */
   #try(
     candidate: Candidate,
-    hasOther: boolean,
+    hasAlternative: boolean,
     turn: Turn<Answer>,
   ): CallEnd<Answer> | Promise<CallEnd<Answer>> {
     if (this.#stop !== null) return notTried(this.#stop.cause);
@@ -337,7 +338,7 @@ export class PlanWalk<Answer> {
     const limiter = connection.limiterOf(candidate.endpoint);
     const release = limiter.tryEnter();
     if (release === null)
-      return this.#tryLater(candidate, connection, limiter, hasOther, turn, startedAt);
+      return this.#tryLater(candidate, connection, limiter, hasAlternative, turn, startedAt);
     // In the same turn as the slot is taken: siblings that find no slot must see who has it.
     this.#siblings?.callBegins(connection.provider.id);
     return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
@@ -348,14 +349,15 @@ export class PlanWalk<Answer> {
     candidate: Candidate,
     connection: Connection,
     limiter: EndpointLimiter,
-    hasOther: boolean,
+    hasAlternative: boolean,
     turn: Turn<Answer>,
     startedAt: number,
   ): Promise<CallEnd<Answer>> {
     const provider = connection.provider.id;
-    const release = await this.#waitFor(limiter, provider, hasOther, turn);
-    const why = this.stopped?.cause ?? (turn.isOver ? "abandoned" : null);
-    const end = why === null ? notTried("saturated", hasOther ? NOT_WAITED : null) : notTried(why);
+    const release = await this.#waitFor(limiter, provider, hasAlternative, turn);
+    const why = this.stopped?.cause ?? (turn.hasEnded ? "abandoned" : null);
+    const end =
+      why === null ? notTried("saturated", hasAlternative ? NOT_WAITED : null) : notTried(why);
     if (release === null)
       return why === null ? this.#passBy(candidate, connection.simulated, end, startedAt) : end;
     if (why === null)
@@ -395,20 +397,20 @@ export class PlanWalk<Answer> {
   async #waitFor(
     limiter: EndpointLimiter,
     provider: string,
-    hasOther: boolean,
+    hasAlternative: boolean,
     turn: Turn<Answer>,
   ): Promise<Release | null> {
     let release: Release | null = null;
     while (
       release === null &&
       this.#stop === null &&
-      !turn.isOver &&
-      this.#siblings?.hasCallTo(provider) === true
+      !turn.hasEnded &&
+      this.#siblings?.isCalling(provider) === true
     ) {
       await this.#siblings.nextEnd();
       release = limiter.tryEnter();
     }
-    if (release === null && !hasOther && this.#stop === null) {
+    if (release === null && !hasAlternative && this.#stop === null) {
       release = await limiter.enter(this.#job.deadline, this.#exitSignal());
     }
     if (release !== null) this.#siblings?.callBegins(provider);
@@ -470,13 +472,13 @@ export class PlanWalk<Answer> {
 
 /** One candidate's turn. Another candidate ends it by answering sooner. */
 class Turn<Answer> {
-  isOver = false;
+  hasEnded = false;
   /** The running call. */
   attempt: Attempt<Answer> | null = null;
   call: Promise<CallEnd<Answer>> | null = null;
 
   endTurn(): void {
-    this.isOver = true;
+    this.hasEnded = true;
     this.attempt?.stop("abandoned");
   }
 }
@@ -494,14 +496,14 @@ async function settledEnd<End extends CallEnd<unknown>>(
   first: Promise<End>,
   second: Promise<End>,
 ): Promise<{ readonly end: End; readonly failed: UpstreamFailure | null }> {
-  const isSettled = ({ failure }: End) => failure === null || retryActionFor(failure) === "stop";
+  const endsWalk = ({ failure }: End) => failure === null || retryActionFor(failure) === "stop";
   const winner = await Promise.race([
     first.then((end) => ({ end, failed: null })),
     second.then((end) => ({ end, failed: end.failure })),
   ]);
-  if (isSettled(winner.end)) return winner;
+  if (endsWalk(winner.end)) return winner;
   const [firstEnd, secondEnd] = await Promise.all([first, second]);
-  return { end: isSettled(secondEnd) ? secondEnd : firstEnd, failed: secondEnd.failure };
+  return { end: endsWalk(secondEnd) ? secondEnd : firstEnd, failed: secondEnd.failure };
 }
 
 /**

@@ -242,10 +242,10 @@ export function decompressorFor(
           ? createBrotliDecompress(BROTLI)
           : null;
   if (stream === null) return undefined;
-  let [sent, become] = [0, 0];
+  let [compressed, decompressed] = [0, 0];
   stream.on("data", (chunk: Buffer) => {
-    become += chunk.length;
-    if (become <= FREE_BYTES + MOST_EXPANSION * sent) return listener.data(chunk);
+    decompressed += chunk.length;
+    if (decompressed <= FREE_BYTES + MOST_EXPANSION * compressed) return listener.data(chunk);
     stream.destroy();
     listener.broken("too_large");
   });
@@ -253,7 +253,7 @@ export function decompressorFor(
   stream.on("error", () => listener.broken("malformed"));
   return {
     write: (chunk) => {
-      sent += chunk.length;
+      compressed += chunk.length;
       stream.write(chunk);
     },
     end: () => void stream.end(),

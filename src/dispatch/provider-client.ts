@@ -59,7 +59,7 @@ export class ProviderClient extends Client {
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
   ): boolean {
-    if (isCarried(handler)) handler.carriedBy(this);
+    if (isCarriedCall(handler)) handler.carriedBy(this);
     return super.dispatch(options, handler);
   }
 
@@ -86,7 +86,7 @@ function isMultiplexed(socket: Socket) {
   return "alpnProtocol" in socket && socket.alpnProtocol === "h2";
 }
 
-function isCarried(handler: Dispatcher.DispatchHandler): handler is CarriedCall {
+function isCarriedCall(handler: Dispatcher.DispatchHandler): handler is CarriedCall {
   return "carriedBy" in handler;
 }
 
@@ -135,7 +135,7 @@ function followReads(socket: Socket, connection: ConnectionState) {
 class InterimHeads {
   #expected = false;
   /** Bytes of the status line so far, up to its status. */
-  #seen = 0;
+  #statusBytes = 0;
   #interim = false;
   /** The current line is empty so far: its end ends the head. */
   #lineIsEmpty = false;
@@ -154,21 +154,21 @@ class InterimHeads {
   /** Turns every 100 before the final head into 102, in place. */
   pass(chunk: Uint8Array): void {
     for (let index = 0; index < chunk.length && this.#expected; index += 1) {
-      if (this.#seen < STATUS_LINE.length) this.#readStatus(chunk, index);
+      if (this.#statusBytes < STATUS_LINE.length) this.#readStatus(chunk, index);
       else this.#readHead(chunk[index] ?? 0);
     }
   }
 
   #begin() {
-    this.#seen = 0;
+    this.#statusBytes = 0;
     this.#interim = false;
     this.#lineIsEmpty = false;
   }
 
   #readStatus(chunk: Uint8Array, index: number) {
     const byte = chunk[index] ?? 0;
-    const position = this.#seen;
-    this.#seen += 1;
+    const position = this.#statusBytes;
+    this.#statusBytes += 1;
     if (position === VERSION_DIGIT) return;
     if (position < HUNDREDS_DIGIT) {
       // Not HTTP/1: left to the parser.
@@ -234,7 +234,7 @@ export function guardedConnector(
   return (options, callback) => {
     // A literal address is connected to without a lookup, so it is checked here.
     const kind = hostKind(options.hostname);
-    if (kind !== null && !mayReach(reach, kind))
+    if (kind !== null && !allowsAddress(reach, kind))
       callback(new AddressRefusedError("address refused"), null);
     else connect(options, callback);
   };
@@ -251,14 +251,14 @@ export function guardedLookup(reach: Reach, resolve: LookupFunction): LookupFunc
       const found: readonly Pick<LookupAddress, "address">[] = Array.isArray(address)
         ? address
         : [{ address }];
-      if (found.every((one) => mayReach(reach, addressKind(one.address))))
+      if (found.every((one) => allowsAddress(reach, addressKind(one.address))))
         return callback(null, address, family);
       callback(new AddressRefusedError("address refused"), address, family);
     });
   };
 }
 
-function mayReach(reach: Reach, kind: ReturnType<typeof addressKind>): boolean {
+function allowsAddress(reach: Reach, kind: ReturnType<typeof addressKind>): boolean {
   if (reach === "any") return true;
   return kind === "public" ? reach !== "inside" : kind === "private" && reach !== "public";
 }

@@ -75,7 +75,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   #wholeAnswer: number | undefined;
   #firstByteAt: number | null = null;
   /** A whole answer: its end, and how to send it. It waits until the decision is on disk. */
-  #answered: { readonly ending: Ending; readonly send: () => void } | null = null;
+  #pendingAnswer: { readonly ending: Ending; readonly send: () => void } | null = null;
   #notSent = false;
   /** Drains a stream whose client has disconnected; `null` while the client is connected. */
   #drain: DrainAfterDisconnect | null = null;
@@ -119,12 +119,12 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (cause === "client_closed") this.#clientLeft();
     else if (cause === "abandoned") this.#abandon();
     else if (this.#drain !== null) this.#drain.stop();
-    else if (this.#answered === null) this.break(cause);
+    else if (this.#pendingAnswer === null) this.break(cause);
   }
 
   #clientLeft(): void {
     const stream =
-      this.#job.countsTokens && this.#answered === null && !this.ended ? this.#stream : null;
+      this.#job.countsTokens && this.#pendingAnswer === null && !this.ended ? this.#stream : null;
     if (stream === null || !stream.hasOutput) return this.#giveUp("client_closed");
     this.#drain = new DrainAfterDisconnect(stream, (ending) =>
       this.#giveUp("client_closed", ending),
@@ -141,9 +141,10 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (this.#drain !== null) return this.#drain.stop();
     this.#notSent = !this.exchange.begun;
     this.exchange.cancel();
-    const answered = this.#answered;
-    if (answered === null) return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
-    this.#finish(answered.ending.failure, answered.ending.usage, answered.ending);
+    const pendingAnswer = this.#pendingAnswer;
+    if (pendingAnswer === null)
+      return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
+    this.#finish(pendingAnswer.ending.failure, pendingAnswer.ending.usage, pendingAnswer.ending);
   }
 
   resume(): void {
@@ -223,7 +224,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     const { ending, bytes } = readableAnswer(this.#exchangePlan, received);
     if (ending.failure === null) this.#wholeAnswer = performance.now() - this.#startedAt;
     const failure = ending.failure && reportedFailure(ending.failure);
-    if (!isForClient(failure, bytes)) return this.#finish(failure, ending.usage);
+    if (!hasClientAnswer(failure, bytes)) return this.#finish(failure, ending.usage);
     this.#send({ ...ending, failure }, () => {
       this.#commit(
         ["content-type", "application/json", "content-length", String(bytes.length)],
@@ -241,7 +242,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
       return this.fail(stream.failure);
     }
     if (stream.hasOutput) this.#outputBegins();
-    if (stream.done) {
+    if (stream.hasEnded) {
       // The client need not wait until the upstream closes, and later bytes are not part of the
       // answer.
       this.exchange.drain();
@@ -261,7 +262,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   becomeDurable(): void {
     this.#isDurable = true;
     if (this.ended || this.#drain !== null) return;
-    if (this.#answered !== null) return this.#sendAnswered(this.#answered);
+    if (this.#pendingAnswer !== null) return this.#sendAnswered(this.#pendingAnswer);
     // It may have been paused because too much was waiting.
     this.exchange.resume();
     if (this.#outbox?.becomeDurable() === false) this.exchange.pause();
@@ -269,8 +270,8 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   /** Sends a whole answer, at once or when the decision is on disk. */
   #send(ending: Ending, send: () => void) {
-    this.#answered = { ending, send };
-    if (this.#isDurable) this.#sendAnswered(this.#answered);
+    this.#pendingAnswer = { ending, send };
+    if (this.#isDurable) this.#sendAnswered(this.#pendingAnswer);
     else this.#job.recording.needed();
   }
 
@@ -294,9 +295,9 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     });
   }
 
-  #giveUp(kind: FailureKind, answered: Partial<Ending> = {}) {
+  #giveUp(kind: FailureKind, ending: Partial<Ending> = {}) {
     this.exchange.cancel();
-    this.#finish(failureOf(kind), this.#stream?.usage ?? null, answered);
+    this.#finish(failureOf(kind), this.#stream?.usage ?? null, ending);
   }
 
   /**
@@ -331,21 +332,17 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     );
   }
 
-  /** @param answered the end of a whole answer. */
-  #finish(
-    failure: UpstreamFailure | null,
-    usage: TokenUsage | null,
-    answered: Partial<Ending> = {},
-  ) {
+  /** @param ending the end of a whole answer. */
+  #finish(failure: UpstreamFailure | null, usage: TokenUsage | null, ending: Partial<Ending> = {}) {
     const outputCharacters = this.#stream?.outputCharacters ?? null;
     this.finish({
       failure,
       status: this.status,
-      finish: answered.finish ?? null,
+      finish: ending.finish ?? null,
       usage,
       answer: {
-        dropped: answered.dropped ?? [],
-        edits: answered.edits ?? NO_EDITS,
+        dropped: ending.dropped ?? [],
+        edits: ending.edits ?? NO_EDITS,
         outputCharacters,
       },
       firstByteAt: this.#firstByteAt,
@@ -360,7 +357,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
  * Whether a whole answer goes to the client. A failed one does where the failure is the answer.
  * @param bytes of the answer.
  */
-function isForClient(failure: UpstreamFailure | null, bytes: Uint8Array) {
+function hasClientAnswer(failure: UpstreamFailure | null, bytes: Uint8Array) {
   return failure === null || (failure.final === true && bytes.length > 0);
 }
 

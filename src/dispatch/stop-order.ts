@@ -18,7 +18,7 @@ export interface Stop {
 
 /** Ends requests. */
 export interface StopSource {
-  readonly given: boolean;
+  readonly isRequested: boolean;
   /**
    * Subscribes to orders; calls back at once where one was given. A request with several sources
    * gets each of their orders.
@@ -36,22 +36,22 @@ const SERVER_STOPPING: Stop = Object.freeze({ reason: "server_stopping", running
  */
 export class StopOrder implements StopSource {
   readonly #listeners = new InFlightList<(stop: Stop) => void>();
-  #given: Stop | null = null;
+  #stop: Stop | null = null;
 
-  get given(): boolean {
-    return this.#given !== null;
+  get isRequested(): boolean {
+    return this.#stop !== null;
   }
 
   /** Safe to call twice; the first call counts. */
   give(stop: Stop = SERVER_STOPPING): void {
-    if (this.#given !== null) return;
-    this.#given = stop;
+    if (this.#stop !== null) return;
+    this.#stop = stop;
     this.#listeners.each((listener) => listener(stop));
   }
 
   onGiven(listener: (stop: Stop) => void): () => void {
-    if (this.#given !== null) {
-      listener(this.#given);
+    if (this.#stop !== null) {
+      listener(this.#stop);
       return () => {};
     }
     return this.#listeners.enter(listener);
@@ -68,8 +68,8 @@ class EitherStop implements StopSource {
     this.#other = other;
   }
 
-  get given(): boolean {
-    return this.#one.given || this.#other.given;
+  get isRequested(): boolean {
+    return this.#one.isRequested || this.#other.isRequested;
   }
 
   onGiven(listener: (stop: Stop) => void): () => void {

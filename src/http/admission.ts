@@ -198,12 +198,15 @@ class Admission {
   }
 
   /** The same for a request in parts. */
-  gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[]): RelaySettlement {
+  gathered(
+    attempts: readonly AttemptReport[],
+    answeredParts: readonly AnsweredPart[],
+  ): RelaySettlement {
     const ended = attempts.map(toEnded);
-    const parts = plausibleParts(answered, this.#estimateFor(this.#plan).bounds);
+    const parts = plausibleParts(answeredParts, this.#estimateFor(this.#plan).bounds);
     const cost = reportedCostOfParts(ended, parts);
     const isEstimated = this.#settle((estimate) => usedByParts(estimate, ended, parts, cost));
-    return { usage: usageOfParts(parts), estimated: isEstimated || parts !== answered, cost };
+    return { usage: usageOfParts(parts), estimated: isEstimated || parts !== answeredParts, cost };
   }
 
   /** Nothing was sent to a provider. */

@@ -67,11 +67,11 @@ class UnaryExchange {
     const { end, work } = await this.#wait();
     const { gathered, settlement } = work;
     const unrecorded = await onDisk(recording);
-    const isGone = end === "gone" || this.#client.closed;
+    const isClientGone = end === "gone" || this.#client.closed;
     const stop = end === "server_stopping" || end === "key_revoked" ? end : null;
     const isWithheld = unrecorded !== null || end === "deadline" || stop !== null;
-    const terminal = isGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
-    const answer = isGone || isWithheld ? null : work.answer;
+    const terminal = isClientGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
+    const answer = isClientGone || isWithheld ? null : work.answer;
     const ended = stop ?? gathered.ended;
     const outcome: RelayOutcome = {
       ...outcomeOf(
@@ -84,14 +84,14 @@ class UnaryExchange {
       stripped: [...this.#opened.task.stripped, ...(request.headers.unsent ?? [])],
       ...(ended !== null && { ended }),
     };
-    if (unrecorded !== null && !isGone) {
+    if (unrecorded !== null && !isClientGone) {
       // The calls that were made meanwhile stand in the evidence, which is written late.
       recorder.relayed({ ...outcome, error: unrecorded }, 0, settlement);
       return endOf(unrecorded);
     }
     if (answer === null) {
       recorder.relayed(outcome, 0, settlement);
-      if (isGone) return endOf(null);
+      if (isClientGone) return endOf(null);
       if (stop !== null) return endOf(stoppedError(stop));
       return endOf(end === "deadline" ? OUT_OF_TIME : outcome.error);
     }
@@ -189,11 +189,11 @@ class UnaryExchange {
     const { decision, task } = this.#opened;
     const { request, admission } = this.#admitted;
     const gathered = await gathering.run();
-    const { ends, attempts, answered } = gathered;
+    const { ends, attempts, answeredParts } = gathered;
     const answering = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
     const context = answerContext(request, this.#call.requestId, answering, null);
     const answer = ends === null ? null : task.answer(ends, context);
-    return { gathered, answer, settlement: admission.gathered(attempts, answered) };
+    return { gathered, answer, settlement: admission.gathered(attempts, answeredParts) };
   }
 }
 

@@ -61,7 +61,7 @@ function admitKey(
     return { error, identity: runtime.recognise(token) };
   }
   const { identity } = verified;
-  if (isFromPage(headers)) return { error: keyFromPage(), identity };
+  if (isCrossOriginFetch(headers)) return { error: keyFromPage(), identity };
   if (!scopes.some((scope) => identity.scopes.has(scope))) {
     const sentence = `The service key lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
     return { error: codedError("insufficient_scope", sentence), identity };
@@ -74,7 +74,7 @@ function admitKey(
  * W3C): a page cannot change these two headers. Servers send one of them at most: Node's `fetch`
  * sends `Sec-Fetch-Mode: cors` without `Origin`.
  */
-function isFromPage(headers: IncomingHttpHeaders) {
+function isCrossOriginFetch(headers: IncomingHttpHeaders) {
   return headers.origin !== undefined && headers["sec-fetch-mode"] === "cors";
 }
 
@@ -86,7 +86,7 @@ function keyFromPage() {
 }
 
 /** Whether the credential is meant as a token; it may be invalid. */
-export function isWithToken(
+export function hasToken(
   { tokens }: Pick<RequestRuntime, "tokens">,
   headers: IncomingHttpHeaders,
 ): boolean {

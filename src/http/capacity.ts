@@ -34,32 +34,42 @@ export class RequestHold {
   readonly #capacity: Capacity;
   readonly #workspace: string;
   readonly #keyId: string;
-  readonly #isOnly: boolean;
+  readonly #isOnlyWorkspace: boolean;
   #isReading = false;
   #isRunning = false;
   #bytes = 0;
 
-  constructor(capacity: Capacity, workspace: string, keyId: string, isOnly: boolean) {
+  constructor(capacity: Capacity, workspace: string, keyId: string, isOnlyWorkspace: boolean) {
     this.#capacity = capacity;
     this.#workspace = workspace;
     this.#keyId = keyId;
-    this.#isOnly = isOnly;
+    this.#isOnlyWorkspace = isOnlyWorkspace;
   }
 
   /** Before anything of the body is read. @param bytes as announced; 0 where it is not known. */
   beginReading(bytes: number): ServiceError | null {
-    const refused = this.#capacity.reading.take(this.#workspace, this.#keyId, 1, this.#isOnly);
-    if (refused !== null) return refusal(refused, "requests with incomplete bodies");
+    const shareRefusal = this.#capacity.reading.take(
+      this.#workspace,
+      this.#keyId,
+      1,
+      this.#isOnlyWorkspace,
+    );
+    if (shareRefusal !== null) return refusal(shareRefusal, "requests with incomplete bodies");
     this.#isReading = true;
-    return this.hasRead(bytes);
+    return this.noteBytes(bytes);
   }
 
   /** @param bytes of the body, so far or announced. */
-  hasRead(bytes: number): ServiceError | null {
+  noteBytes(bytes: number): ServiceError | null {
     const more = bytes - this.#bytes;
     if (more <= 0) return null;
-    const refused = this.#capacity.bytes.take(this.#workspace, this.#keyId, more, this.#isOnly);
-    if (refused !== null) return refusal(refused, "bytes of request bodies");
+    const shareRefusal = this.#capacity.bytes.take(
+      this.#workspace,
+      this.#keyId,
+      more,
+      this.#isOnlyWorkspace,
+    );
+    if (shareRefusal !== null) return refusal(shareRefusal, "bytes of request bodies");
     this.#bytes = bytes;
     return null;
   }
@@ -74,8 +84,13 @@ export class RequestHold {
 
   /** Keys are not distinguished: they have limits of their own (`concurrency`). */
   beginRunning(): ServiceError | null {
-    const refused = this.#capacity.running.take(this.#workspace, null, 1, this.#isOnly);
-    if (refused !== null) return refusal(refused, "requests under way");
+    const shareRefusal = this.#capacity.running.take(
+      this.#workspace,
+      null,
+      1,
+      this.#isOnlyWorkspace,
+    );
+    if (shareRefusal !== null) return refusal(shareRefusal, "requests under way");
     this.#isRunning = true;
     return null;
   }
@@ -129,7 +144,7 @@ export class FairShare {
   readonly #capacity: number;
   readonly #workspaces = new Map<string, number>();
   readonly #keys = new Map<string, number>();
-  #held = 0;
+  #inUse = 0;
   /** Workspaces that hold something: those in the map may hold nothing. */
   #holders = 0;
 
@@ -140,30 +155,30 @@ export class FairShare {
 
   /** Total over all holders. */
   get held(): number {
-    return this.#held;
+    return this.#inUse;
   }
 
   /**
    * @param keyId `null`: keys are not distinguished.
-   * @param isOnly the table has no other workspace.
+   * @param isOnlyWorkspace the table has no other workspace.
    * @returns `null` where it has been taken; {@link giveBack} it once.
    */
   take(
     workspace: string,
     keyId: string | null,
     amount: number,
-    isOnly: boolean,
+    isOnlyWorkspace: boolean,
   ): ShareRefusal | null {
     const ofWorkspace = (this.#workspaces.get(workspace) ?? 0) + amount;
     const ofKey = keyId === null ? 0 : (this.#keys.get(keyId) ?? 0) + amount;
-    const free = this.#capacity - this.#held - amount;
-    const remaining = isOnly ? free : free - ofWorkspace;
+    const free = this.#capacity - this.#inUse - amount;
+    const remaining = isOnlyWorkspace ? free : free - ofWorkspace;
     if (remaining < ofKey) {
-      if (free < 0 && isOnly) return "full";
+      if (free < 0 && isOnlyWorkspace) return "full";
       const holders = this.#holders + (ofWorkspace === amount ? 1 : 0);
       return ofWorkspace > this.#capacity / (holders + 1) || free >= ofWorkspace ? "share" : "full";
     }
-    this.#held += amount;
+    this.#inUse += amount;
     if (ofWorkspace === amount) this.#holders += 1;
     this.#workspaces.set(workspace, ofWorkspace);
     if (keyId !== null) this.#keys.set(keyId, ofKey);
@@ -171,7 +186,7 @@ export class FairShare {
   }
 
   giveBack(workspace: string, keyId: string | null, amount: number): void {
-    this.#held -= amount;
+    this.#inUse -= amount;
     if (subtract(this.#workspaces, workspace, amount) === 0) this.#holders -= 1;
     if (keyId !== null) subtract(this.#keys, keyId, amount);
   }
@@ -187,10 +202,10 @@ const KEPT_NAMES = 16;
  * Names that hold nothing are dropped: every key that ever was has one. @returns the amount that
  * the name still holds.
  */
-function subtract(held: Map<string, number>, name: string, amount: number): number {
-  const remaining = (held.get(name) ?? 0) - amount;
-  if (remaining > 0 || held.size <= KEPT_NAMES) held.set(name, remaining);
-  else held.delete(name);
+function subtract(amounts: Map<string, number>, name: string, amount: number): number {
+  const remaining = (amounts.get(name) ?? 0) - amount;
+  if (remaining > 0 || amounts.size <= KEPT_NAMES) amounts.set(name, remaining);
+  else amounts.delete(name);
   return remaining;
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../canon/identity.ts";
-import { takesTokens, type EndpointFacts } from "./contract/endpoint.ts";
+import { acceptsTokens, type EndpointFacts } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
 import type { RequestRuntime } from "./runtime.ts";
 import { commonHeaders } from "./heads.ts";
@@ -34,7 +34,7 @@ const ANSWER_HEADERS = [
 /** How long a browser may remember a preflight, seconds. */
 const REMEMBERED = 600;
 
-const PATHS = ENDPOINTS.filter(takesTokens).map(({ path }) => path);
+const PATHS = ENDPOINTS.filter(acceptsTokens).map(({ path }) => path);
 const WHOLE_PATHS: ReadonlySet<string> = new Set(PATHS);
 const TEMPLATES = PATHS.filter((path) => path.includes("{")).map(
   (path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
@@ -54,7 +54,7 @@ export function varyHeaders(incoming: IncomingMessage): readonly string[] {
 
 /** The same of an endpoint, whose path need not be read again. */
 export function varyHeadersOf(endpoint: EndpointFacts): readonly string[] {
-  return takesTokens(endpoint) ? VARY : NONE;
+  return acceptsTokens(endpoint) ? VARY : NONE;
 }
 
 /**
@@ -107,11 +107,11 @@ export function allowReading(
 ): void {
   const { origin } = incoming.headers;
   if (tokens === undefined || origin === undefined || !allowsPages(incoming)) return;
-  const isBound =
+  const isAllowedOrigin =
     identity === null
       ? tokens.allowsOrigin(origin, Date.now())
       : identity.narrowed?.origin === origin;
-  if (!isBound) return;
+  if (!isAllowedOrigin) return;
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", ANSWER_HEADERS);
 }

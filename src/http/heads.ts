@@ -50,10 +50,10 @@ export function beforeDeadline<Value>(
   deadline: number | null,
   then: (value: Value | null) => void,
 ): void {
-  let isOver = false;
+  let hasEnded = false;
   const end = (value: Value | null) => {
-    if (isOver) return;
-    isOver = true;
+    if (hasEnded) return;
+    hasEnded = true;
     cancel?.();
     then(value);
   };

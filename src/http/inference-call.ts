@@ -58,7 +58,7 @@ export type RequestEnd =
 
 const ANSWERED: RequestEnd = { kind: "answered" };
 
-export function refused(error: ServiceError, decided?: DecidedRequest): RequestEnd {
+export function refusedEnd(error: ServiceError, decided?: DecidedRequest): RequestEnd {
   return decided === undefined ? { kind: "refused", error } : { kind: "refused", error, decided };
 }
 

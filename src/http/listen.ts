@@ -180,12 +180,12 @@ class OpenAnswers {
   }
 
   /** Whether an answer has begun on the connection and not ended. */
-  hasBegunOn(socket: Duplex): boolean {
-    let hasBegun = false;
+  hasStartedAnswer(socket: Duplex): boolean {
+    let hasStarted = false;
     this.#open.each((answer) => {
-      if (answer.socket === socket && answer.response.headersSent) hasBegun = true;
+      if (answer.socket === socket && answer.response.headersSent) hasStarted = true;
     });
-    return hasBegun;
+    return hasStarted;
   }
 
   /**
@@ -219,7 +219,7 @@ const REASONS: Readonly<Record<number, string>> = {
 function answerUnparsed(server: Server, newRequestId: () => string, answers: OpenAnswers) {
   server.on("clientError", (error: Error, socket: Duplex) => {
     // Bytes of ours in the middle of another answer would be read as part of it.
-    if (socket.writable && !isTlsFailure(error) && !answers.hasBegunOn(socket)) {
+    if (socket.writable && !isTlsFailure(error) && !answers.hasStartedAnswer(socket)) {
       socket.end(rawAnswer(describe(error), newRequestId()), () => socket.destroy());
     } else socket.destroy();
   });

@@ -22,11 +22,11 @@ export class NodeAnswer implements ClientAnswer {
   /** Headers that every answer carries; names and values by turns. */
   readonly #common: readonly string[];
   readonly #writeTime: number;
-  #sent = 0;
+  #sentBytes = 0;
   /** The answer has no length: its bytes go in chunks (RFC 9112 §7.1), which are framed here. */
   #isChunked = false;
   /** The head has been handed over with the first bytes. */
-  #isBegun = false;
+  #isHeadSent = false;
   /** Bytes of this turn that go to the socket in one write when it ends. */
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
@@ -54,7 +54,7 @@ export class NodeAnswer implements ClientAnswer {
 
   /** Bytes handed over so far. */
   get sent(): number {
-    return this.#sent;
+    return this.#sentBytes;
   }
 
   start(status: number, headers: readonly string[]): void {
@@ -68,7 +68,7 @@ export class NodeAnswer implements ClientAnswer {
 
   write(bytes: Uint8Array): boolean {
     if (this.closed || bytes.length === 0) return true;
-    this.#sent += bytes.length;
+    this.#sentBytes += bytes.length;
     this.#hold(bytes);
     if (this.#pendingBytes >= MOST_PENDING) this.flush();
     else if (this.#pendingBytes === bytes.length) flushSoon(this);
@@ -80,7 +80,7 @@ export class NodeAnswer implements ClientAnswer {
   end(bytes: Uint8Array = EMPTY): void {
     if (this.closed) return;
     const response = this.#response;
-    this.#sent += bytes.length;
+    this.#sentBytes += bytes.length;
     // As a string a short answer goes to the socket in one piece with its head; as bytes it would
     // be a second one.
     if (this.#isChunked || this.#pendingBytes > 0) {
@@ -102,7 +102,7 @@ export class NodeAnswer implements ClientAnswer {
       return this.end(answer.whole);
     response.cork();
     for (const piece of pieces) {
-      this.#sent += piece.length;
+      this.#sentBytes += piece.length;
       response.write(piece);
     }
     response.end();
@@ -132,10 +132,10 @@ export class NodeAnswer implements ClientAnswer {
     const { socket } = this.#response;
     // The response would hold the connection back for the rest of its tick. Where bytes are unread
     // it gets these too, because it counts them.
-    if (this.#isBegun && socket?.writable === true && socket.writableLength === 0) {
+    if (this.#isHeadSent && socket?.writable === true && socket.writableLength === 0) {
       socket.write(frame);
     } else {
-      this.#isBegun = true;
+      this.#isHeadSent = true;
       this.#response.write(frame);
     }
   }

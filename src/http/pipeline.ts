@@ -20,7 +20,7 @@ import {
 } from "./heads.ts";
 import {
   endOf,
-  refused,
+  refusedEnd,
   type Arrival,
   type InferenceCall,
   type RequestEnd,
@@ -47,7 +47,7 @@ export async function handleInference(
   response: ServerResponse,
 ): Promise<void> {
   const { runtime, endpoint, vary } = served;
-  const { snapshot, done } = runtime.snapshots.take();
+  const { snapshot, release } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const common = commonHeaders(requestId, clientRequestId, vary);
@@ -74,7 +74,7 @@ export async function handleInference(
     if (end.kind === "aborted") recorder.aborted();
     if ("error" in end) {
       send(end.error);
-      recorder.refused(end.error);
+      recorder.endWithError(end.error);
     }
   } catch {
     // A bug of ours. Its message may quote a body, so it ends here; the id finds the record.
@@ -84,7 +84,7 @@ export async function handleInference(
     else send(error);
   } finally {
     recorder.close();
-    done();
+    release();
   }
 }
 
@@ -96,23 +96,23 @@ async function handleArrival(
   const { incoming, response, snapshot, requestId, common, recorder } = arrival;
   const { error, identity } = await admit(runtime, incoming, response, endpoint);
   recorder.caller = identity;
-  if (error !== null) return refused(error);
+  if (error !== null) return refusedEnd(error);
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
-  if ("code" in bounds) return refused(bounds);
+  if ("code" in bounds) return refusedEnd(bounds);
   const stops = stopsOf(runtime, identity);
   const hold = capacity.hold(identity, snapshot.decider.table);
   try {
     const body = await readBody(incoming, runtime.limits, { stopOrder: stops, hold });
     if (body === "aborted") return { kind: "aborted" };
-    if ("code" in body) return refused(body);
+    if ("code" in body) return refusedEnd(body);
     recorder.read(body.bytes);
     const refusal = waitError(bounds.deadline, null) ?? hold.beginRunning() ?? validate(body.value);
-    if (refusal !== null) return refused(refusal);
+    if (refusal !== null) return refusedEnd(refusal);
     const headers = readProtocolHeaders(endpoint.surface, incoming);
     const request = endpoint.surface.parse(body.value, body.bytes, headers);
-    if ("code" in request) return refused(request);
+    if ("code" in request) return refusedEnd(request);
     const exhausted = takeFromToken(runtime.tokens, identity);
-    if (exhausted !== null) return refused(exhausted);
+    if (exhausted !== null) return refusedEnd(exhausted);
     const call: InferenceCall = {
       runtime,
       endpoint,
@@ -140,20 +140,20 @@ async function decideAndAnswer(
 ): Promise<RequestEnd> {
   const { runtime, endpoint, snapshot, recorder, identity, bounds } = call;
   const budget = await callerBudget(runtime, snapshot, identity, bounds.deadline);
-  if (typeof budget === "object") return refused(budget);
+  if (typeof budget === "object") return refusedEnd(budget);
   // Where no policy reads the budget, the request stays as it is.
   const request = budget === undefined ? parsed : { ...parsed, budget };
   const { table } = snapshot.decider;
   const decision = snapshot.decider.decideRequest(identity, request);
   const route = table.routes[decision.route];
   const strange = refusedKind(request, route);
-  if (strange !== null) return refused(strange);
+  if (strange !== null) return refusedEnd(strange);
   if (decision.outcome === "deny") {
     const decided = { request, decision };
     if (decision.route === "") {
-      const counted = await admitToLimits(call, request, NO_ROUTE, { bytes, calls: 1 });
-      if ("code" in counted) return refused(counted, decided);
-      counted.settleInFull();
+      const limited = await admitToLimits(call, request, NO_ROUTE, { bytes, calls: 1 });
+      if ("code" in limited) return refusedEnd(limited, decided);
+      limited.settleInFull();
     }
     const unrecorded = await onDisk(recorder.decided(decided, bounds.deadline));
     const isUnknown = decision.denial.reason === "model_not_found";
@@ -165,19 +165,19 @@ async function decideAndAnswer(
     throw new Error("pipeline: a decision for a route that its table does not have");
   const { surface } = endpoint;
   const unknown = surface.refuseUnknown(request.body, route.unknownFields);
-  if (unknown !== null) return refused(unknown);
+  if (unknown !== null) return refusedEnd(unknown);
   const opened =
     surface.kind === "unary"
       ? openUnary(table, surface, request, route, decision, bounds.maxBatchSize)
       : prepareTranslations(table, surface, request, route, decision);
-  if ("code" in opened) return refused(opened);
+  if ("code" in opened) return refusedEnd(opened);
   const decided = { request, decision: opened.decision };
   const calls = "task" in opened ? opened.task.parts.length : 1;
   // The request itself was counted before the number of its calls was known.
   const exhausted = calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
-  if (exhausted !== null) return refused(exhausted, decided);
+  if (exhausted !== null) return refusedEnd(exhausted, decided);
   const admission = await admitToLimits(call, request, opened.decision, { bytes, calls });
-  if ("code" in admission) return refused(admission, decided);
+  if ("code" in admission) return refusedEnd(admission, decided);
   try {
     const recording = recorder.decided(decided, bounds.deadline);
     const unrecorded = mustPrecedeCalls(call) ? await onDisk(recording) : null;
@@ -232,8 +232,8 @@ async function relay(
       stopOrder: call.stops,
       countsTokens: admission.countsTokens,
       recording,
-      answerHeaders: (candidate, attempt, known) =>
-        recorder.answerHeaders(route.id, [candidate], attempt, known),
+      answerHeaders: (candidate, attempt, headers) =>
+        recorder.answerHeaders(route.id, [candidate], attempt, headers),
     },
     client,
   );

@@ -38,12 +38,12 @@ export async function readBody(
   { acceptsForm = false, uniqueMembers = false, stopOrder, hold }: BodyReading = {},
 ): Promise<Body | ServiceError | Unreadable> {
   const isForm = acceptsForm && isFormType(request);
-  const refused =
+  const refusal =
     refuseByHeaders(request, limits, acceptsForm) ?? hold?.beginReading(announced(request)) ?? null;
-  if (refused !== null) {
+  if (refusal !== null) {
     // Unread bytes would be taken for the next request on the connection.
     request.resume();
-    return refused;
+    return refusal;
   }
   // The client may have left while its key was looked up: no event would come any more.
   const bytes = request.destroyed ? "aborted" : await collect(request, limits, stopOrder, hold);
@@ -171,14 +171,14 @@ function collect(
     let isSettled = false;
     let forget: (() => void) | undefined;
     let size = 0;
-    let seen = 0;
+    let checkedSize = 0;
     const endsAt = performance.now() + limits.bodyTime;
     const progressTime = Math.min(limits.bodyProgressTime ?? PROGRESS_TIME, limits.bodyTime);
     const checkProgress = (): void => {
       const timeLeft = endsAt - performance.now();
-      if (timeLeft < 1 || size - seen < (PROGRESS_RATE * progressTime) / 1_000)
+      if (timeLeft < 1 || size - checkedSize < (PROGRESS_RATE * progressTime) / 1_000)
         return settle("too_slow");
-      seen = size;
+      checkedSize = size;
       timer = setTimeout(checkProgress, Math.min(progressTime, timeLeft));
     };
     let timer = setTimeout(checkProgress, progressTime);
@@ -187,8 +187,8 @@ function collect(
       if (isSettled) return;
       size += chunk.length;
       if (size > limits.bodyBytes) return settle("too_large");
-      const refused = hold?.hasRead(size) ?? null;
-      if (refused !== null) return settle(refused);
+      const refusal = hold?.noteBytes(size) ?? null;
+      if (refusal !== null) return settle(refusal);
       chunks.push(chunk);
     });
     const settle = (result: Uint8Array | ServiceError | Unfinished): void => {

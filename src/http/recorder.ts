@@ -50,7 +50,7 @@ export class RequestRecording implements Recording {
   readonly #pending: PendingDecision;
   readonly #deadline: number;
   readonly #end: (error: ServiceError | null) => void;
-  #isOver = false;
+  #hasEnded = false;
   #forgetDeadline: (() => void) | null = null;
 
   /**
@@ -68,8 +68,8 @@ export class RequestRecording implements Recording {
     this.result = promise;
     this.#deadline = deadline;
     this.#end = (error) => {
-      if (this.#isOver) return;
-      this.#isOver = true;
+      if (this.#hasEnded) return;
+      this.#hasEnded = true;
       this.#forgetDeadline?.();
       if (error !== null) onRefused(error);
       resolve(error);
@@ -82,7 +82,7 @@ export class RequestRecording implements Recording {
   }
 
   needed(): void {
-    if (this.#isOver || this.#forgetDeadline !== null) return;
+    if (this.#hasEnded || this.#forgetDeadline !== null) return;
     this.#forgetDeadline = atDeadline(this.#deadline + GRACE, () => this.#end(OUT_OF_TIME));
     this.#pending.needed();
   }
@@ -227,7 +227,7 @@ export class Recorder {
    * The same for a request that the router itself answers. One that changes something calls it
    * before the change, and again with the answer, which then is recorded already.
    */
-  answered(change?: ChangeRecord): Promise<ServiceError | null> {
+  recordAnswer(change?: ChangeRecord): Promise<ServiceError | null> {
     this.#outcome = { ...EMPTY_OUTCOME, status: 200, terminal: "completed" };
     if (this.#decision !== null) return Promise.resolve(null);
     return onDisk(
@@ -261,7 +261,7 @@ export class Recorder {
   }
 
   /** The error that the client got instead of an answer. */
-  refused(error: ServiceError): void {
+  endWithError(error: ServiceError): void {
     const terminal: Terminal =
       error.kind === "policy_denied" || error.denial !== null
         ? "denied"
@@ -277,10 +277,10 @@ export class Recorder {
     this.#sizes.request = bytes;
   }
 
-  /** @param sent bytes of the answer. */
-  relayed(outcome: RelayOutcome, sent: number, { estimated, cost }: Settlement): void {
+  /** @param sentBytes bytes of the answer. */
+  relayed(outcome: RelayOutcome, sentBytes: number, { estimated, cost }: Settlement): void {
     const { usage, firstByteAt } = outcome;
-    this.#sizes.answer = sent;
+    this.#sizes.answer = sentBytes;
     this.#attempts = attemptRecords(outcome.attempts, this.#arrivedAt);
     const endFields = {
       status:
@@ -300,18 +300,19 @@ export class Recorder {
       firstByte: firstByteAt === null ? null : rounded(firstByteAt - this.#arrivedAt),
     };
     // Members that most requests do not have would make the record of every request larger.
-    const written = usage?.cacheWrite ?? 0;
+    const cacheWrite = usage?.cacheWrite ?? 0;
     const choice = this.#dispatched && choiceRecord(this.#dispatched, outcome);
-    const isUsual = outcome.ended === undefined && !estimated && written === 0 && choice === null;
-    this.#outcome = isUsual
+    const isPlainOutcome =
+      outcome.ended === undefined && !estimated && cacheWrite === 0 && choice === null;
+    this.#outcome = isPlainOutcome
       ? endFields
       : {
           ...endFields,
           ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
           ...(estimated ? { estimated } : {}),
           ...choice,
-          ...(written > 0
-            ? { cacheWriteTokens: written, cacheWriteHourTokens: usage?.cacheWriteHour }
+          ...(cacheWrite > 0
+            ? { cacheWriteTokens: cacheWrite, cacheWriteHourTokens: usage?.cacheWriteHour }
             : {}),
         };
   }
@@ -326,7 +327,7 @@ export class Recorder {
       terminal: "failed" as const,
     };
     // Once the time of a drain is over it is we who close connections.
-    const isCut = recordedOutcome.terminal === "client_closed" && this.#stopOrder.given;
+    const isCut = recordedOutcome.terminal === "client_closed" && this.#stopOrder.isRequested;
     const ended = isCut ? { ...recordedOutcome, terminal: "failed" as const } : recordedOutcome;
     const outcome: OutcomeRecord = {
       requestId: this.#head.requestId,

@@ -390,13 +390,15 @@ export function choiceRecord(
   const last = answering.at(-1)?.candidate;
   if (last === undefined) return null;
   const firstChoice = route.tiers[0]?.endpoints ?? [];
-  const isSecond = answering.some(({ candidate }) => !firstChoice.includes(candidate.endpoint.id));
-  if (!isSecond && setAside.length === 0) return null;
+  const isSecondChoice = answering.some(
+    ({ candidate }) => !firstChoice.includes(candidate.endpoint.id),
+  );
+  if (!isSecondChoice && setAside.length === 0) return null;
   const skipped = skippedRecords(decision, setAside, attempts, last.tier);
-  if (!isSecond && skipped.length === 0) return null;
+  if (!isSecondChoice && skipped.length === 0) return null;
   return {
     ...(skipped.length > 0 && { skipped }),
-    ...(isSecond && {
+    ...(isSecondChoice && {
       secondChoice: secondChoiceReason(firstChoice, decision, attempts, skipped),
     }),
   };
@@ -408,9 +410,9 @@ function skippedRecords(
   attempts: readonly AttemptReport[],
   answeringTier: number,
 ): readonly SkippedRecord[] {
-  const called = new Set(attempts.map(({ candidate }) => candidate.endpoint.id));
+  const calledIds = new Set(attempts.map(({ candidate }) => candidate.endpoint.id));
   return plan.flatMap(({ endpoint: { id }, tier }): readonly SkippedRecord[] => {
-    if (called.has(id) || tier > answeringTier) return [];
+    if (calledIds.has(id) || tier > answeringTier) return [];
     const why = setAside.find(({ candidate }) => candidate.endpoint.id === id)?.why;
     // Healthy endpoints of the same group lost a draw; earlier tiers missed the caller's speeds.
     if (why === undefined && tier === answeringTier) return [];
@@ -426,11 +428,11 @@ function secondChoiceReason(
   skipped: readonly SkippedRecord[],
 ): SecondChoiceReason {
   const [first] = plan;
-  const isPlannedFirst = plan.some(
+  const plansFirstChoice = plan.some(
     ({ endpoint, tier }) => tier === first.tier && firstChoice.includes(endpoint.id),
   );
-  if (!isPlannedFirst) {
-    const isByPolicy =
+  if (!plansFirstChoice) {
+    const isPolicyChoice =
       obligations.some(({ kind, effect }) => kind === "prefer_region" && effect === "applied") ||
       trace.some(
         ({ policy, effect, failing }) =>
@@ -438,7 +440,7 @@ function secondChoiceReason(
           effect === "narrowed" &&
           failing.some((id) => firstChoice.includes(id)),
       );
-    return isByPolicy ? "policy" : "preference";
+    return isPolicyChoice ? "policy" : "preference";
   }
   for (const id of firstChoice) {
     const failure = attempts.find(({ candidate }) => candidate.endpoint.id === id)?.failure;

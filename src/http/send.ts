@@ -78,7 +78,7 @@ export function oauthDescription(
 /**
  * Characters of our sentences that the description may not have, and how they are written there.
  */
-const WRITTEN: ReadonlyMap<string, string> = new Map([
+const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
   ['"', "'"],
   ["\\", "/"],
   ["\u2026", "..."],
@@ -95,7 +95,7 @@ const WRITTEN: ReadonlyMap<string, string> = new Map([
 export function oauthText(text: string): string {
   return text.replaceAll(
     /[^\x20\x21\x23-\x5b\x5d-\x7e]/gu,
-    (character) => WRITTEN.get(character) ?? "?",
+    (character) => REPLACEMENTS.get(character) ?? "?",
   );
 }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { codedError } from "../canon/error-codes.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { editDistance } from "../canon/nearest-name.ts";
-import { isWithToken } from "./authenticate.ts";
+import { hasToken } from "./authenticate.ts";
 import { Capacity } from "./capacity.ts";
 import type { Console } from "./console/console-port.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
@@ -133,7 +133,8 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
   const console = runtime.console?.listener === listener ? runtime.console : null;
   // The console's page calls the API at its own origin.
   const served = ENDPOINTS.filter(
-    (endpoint) => endpoint.listener === listener || (console !== null && isOfConsole(endpoint)),
+    (endpoint) =>
+      endpoint.listener === listener || (console !== null && isConsoleControl(endpoint)),
   );
   const unknown = notFound(runtime, served);
   const exact: ExactRoute[] = [];
@@ -217,7 +218,7 @@ function exactPath(unknown: NodeHandler, path: string, handler: NodeHandler): No
 }
 
 /** The router's own endpoints beside the page, wherever else they are served. */
-function isOfConsole({ kind, listener }: Endpoint) {
+function isConsoleControl({ kind, listener }: Endpoint) {
   return kind === "control" && listener === "public";
 }
 
@@ -247,7 +248,8 @@ async function runEvent(runtime: Runtime, handler: NodeHandler, event: H3Event):
   const node = event.runtime?.node;
   const incoming = node?.req;
   const response = node?.res;
-  if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
+  if (!isIncomingMessage(incoming) || !isResponse(response))
+    throw new Error("server: not a node runtime");
   await run(runtime, handler, incoming, response);
   return HANDLED;
 }
@@ -284,7 +286,7 @@ function closed(response: ServerResponse) {
   });
 }
 
-function isIncoming(value: unknown): value is IncomingMessage {
+function isIncomingMessage(value: unknown): value is IncomingMessage {
   return typeof value === "object" && value !== null && "headers" in value;
 }
 
@@ -302,7 +304,7 @@ function answerError(
   runtime.observer.unrouted?.(error.status);
   // The token has not been checked, and the answer reveals nothing about it: a page has to
   // distinguish "busy" from a lost connection.
-  if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
+  if (hasToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(incoming));

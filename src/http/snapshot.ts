@@ -22,7 +22,7 @@ export interface Snapshot {
  * and recorded with it alone.
  */
 export class SnapshotHolder {
-  #current: Counted;
+  #current: CountedSnapshot;
 
   constructor(first: Snapshot) {
     this.#current = { snapshot: first, users: 0, retired: false };
@@ -37,15 +37,15 @@ export class SnapshotHolder {
     return this.#current.users;
   }
 
-  /** Takes the current snapshot; call `done` once when the request has ended. */
-  take(): { readonly snapshot: Snapshot; readonly done: () => void } {
-    const counted = this.#current;
-    counted.users += 1;
+  /** Takes the current snapshot; call `release` once when the request has ended. */
+  take(): { readonly snapshot: Snapshot; readonly release: () => void } {
+    const entry = this.#current;
+    entry.users += 1;
     return {
-      snapshot: counted.snapshot,
-      done: () => {
-        counted.users -= 1;
-        if (counted.retired && counted.users === 0) void counted.snapshot.releaseConnections();
+      snapshot: entry.snapshot,
+      release: () => {
+        entry.users -= 1;
+        if (entry.retired && entry.users === 0) void entry.snapshot.releaseConnections();
       },
     };
   }
@@ -70,7 +70,7 @@ export class SnapshotHolder {
 /** Milliseconds. */
 const IDLE_TIME = 1_500;
 
-interface Counted {
+interface CountedSnapshot {
   readonly snapshot: Snapshot;
   users: number;
   retired: boolean;

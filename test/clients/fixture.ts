@@ -129,7 +129,7 @@ function provider(route: Route): object {
     auth: { bearer: { env: "SIGNALBOX_TEST_KEY" }, on_missing_secret: "simulate" },
     retention: "days_30",
     trains_on_data: false,
-    ...(DIALECTS[dialect].takesBetas ? { beta_flags: BETAS } : {}),
+    ...(DIALECTS[dialect].supportsBetas ? { beta_flags: BETAS } : {}),
   };
 }
 

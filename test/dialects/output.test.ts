@@ -338,7 +338,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
   it.each(silent)("has no output yet: %s", (_, event) => {
     const stream = observe(dialect);
     const given = [...prelude, event].flatMap((one) => stream.push(one));
-    expect([stream.failure, stream.done, stream.hasOutput]).toEqual([null, false, false]);
+    expect([stream.failure, stream.hasEnded, stream.hasOutput]).toEqual([null, false, false]);
     // Nothing is held back, except the counts that the caller did not request.
     const hidden = Buffer.from(event).includes('"usage":{"prompt') ? 1 : 0;
     expect(given).toHaveLength(prelude.length + 1 - hidden);

@@ -110,7 +110,7 @@ describe("a translated stream", () => {
       renderer,
     );
     expect(text(stream.push(new Uint8Array()))).toBe("start;usage;finish;");
-    expect(stream.done).toBe(true);
+    expect(stream.hasEnded).toBe(true);
     expect(text(stream.push(new Uint8Array()))).toBe("");
     expect(stream.endStream()).toEqual({
       events: [],
@@ -197,13 +197,13 @@ describe("a request with one tool", () => {
 
   it("is expressed in another way only where the endpoint lacks the value", () => {
     const able = { features: ["parallel_tool_calls_off", "tool_choice_named"] as const };
-    expect(forOneTool(once, able)).toEqual({ request: once, keepsFirstCall: false });
+    expect(forOneTool(once, able)).toEqual({ request: once, firstCallOnly: false });
     expect(forOneTool(once, { features: [] })).toEqual({
       request: { ...once, toolChoice: { mode: "required" }, parallelToolCalls: null },
-      keepsFirstCall: true,
+      firstCallOnly: true,
     });
     const two = { ...once, tools: [tool, { ...tool, name: "g" }] };
-    expect(forOneTool(two, { features: [] })).toEqual({ request: two, keepsFirstCall: false });
+    expect(forOneTool(two, { features: [] })).toEqual({ request: two, firstCallOnly: false });
   });
 
   const calls: InferenceEvent = { type: "finish", reason: "tool_calls", stopSequence: null };
@@ -323,7 +323,7 @@ describe("stop sequences that the router honours", () => {
       chatUpstream,
     );
     if ("code" in prepared) throw new Error(prepared.code);
-    expect(prepared).toMatchObject({ stops, sent: { stop: sent, seed: null } });
+    expect(prepared).toMatchObject({ stops, fitted: { stop: sent, seed: null } });
     expect(prepared.dropped).toContain("seed_dropped");
     expect(prepared.dropped.includes("stops_by_router")).toBe(stops.length > 0);
   });

@@ -14,7 +14,7 @@ import {
   familyOf,
   isTokenEndpoint,
   TAGS,
-  takesTokens,
+  acceptsTokens,
   type Endpoint,
 } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
@@ -135,7 +135,7 @@ function whoMayCall(endpoint: Endpoint): string {
   if (endpoint.listener === "admin") return "On the admin listener, for anybody who reaches it.";
   if (scopes.length === 0) return "For anybody.";
   const named = scopes.map((scope) => `\`${scope}\``).join(" or ");
-  return `Needs a key with the scope ${named}${takesTokens(endpoint) ? ", or a token" : ""}.`;
+  return `Needs a key with the scope ${named}${acceptsTokens(endpoint) ? ", or a token" : ""}.`;
 }
 
 function bodyText({ acceptsForm, isBodyOptional, uniqueMembers }: Endpoint): string {

@@ -115,18 +115,19 @@ function eventsOf(bytes: Uint8Array): readonly JsonObject[] {
 function play(exchange: ExchangePlan, bytes: Uint8Array) {
   const stream = exchange.stream();
   const events = [...stream.push(bytes)];
-  const { failure, done } = stream;
-  if (failure !== null) return { sent: joined(events), done, ending: { failure, finish: null } };
+  const { failure, hasEnded } = stream;
+  if (failure !== null)
+    return { sent: joined(events), hasEnded, ending: { failure, finish: null } };
   const { ending, events: rest } = stream.endStream();
-  return { sent: joined([...events, ...rest]), done, ending };
+  return { sent: joined([...events, ...rest]), hasEnded, ending };
 }
 
 /** Relays and translates a recorded stream, whole and cut; gives the number of cuts. */
 function checkStream(recording: Recording, exchange: ExchangePlan): number {
   const bytes = new Uint8Array(Buffer.from(String(recording.response.body), "base64"));
   const recorded = eventsOf(bytes);
-  const { sent, done, ending } = play(exchange, bytes);
-  expect([ending.failure, done], recording.id).toEqual([null, true]);
+  const { sent, hasEnded, ending } = play(exchange, bytes);
+  expect([ending.failure, hasEnded], recording.id).toEqual([null, true]);
   const events = new SseFramer().push(sent).map(parseSseEvent);
   expect(
     events.map(({ event }) => event),

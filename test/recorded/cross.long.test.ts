@@ -54,7 +54,7 @@ function fateOf(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObj
   const canonical = SURFACES[surface].translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical)
     return { kind: "refused", line: `${canonical.code} ${canonical.param ?? ""}` };
-  const { request: sent, keepsFirstCall } = forOneTool(canonical.request, facts);
+  const { request: sent, firstCallOnly } = forOneTool(canonical.request, facts);
   const formatted = upstreamFor("generate", dialect).format(sent, targetOf(dialect));
   if ("code" in formatted)
     return { kind: "refused", line: `format ${formatted.code} ${formatted.param ?? ""}` };
@@ -62,7 +62,7 @@ function fateOf(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObj
   return {
     kind: dropped.length === 0 ? "mapped" : "lossy",
     line: dropped.join(","),
-    body: `${formatted.path} ${formatted.headers.join()} ${canonicalJson(formatted.body)} ${keepsFirstCall}`,
+    body: `${formatted.path} ${formatted.headers.join()} ${canonicalJson(formatted.body)} ${firstCallOnly}`,
   };
 }
 

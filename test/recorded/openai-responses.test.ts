@@ -250,7 +250,7 @@ describe.skipIf(recordings === null)(
           // One pass a stream: every prefix is the state after one more event.
           for (const event of events.slice(0, last === -1 ? events.length : last)) {
             observer.push(event);
-            expect(observer.done, recording.id).toBe(false);
+            expect(observer.hasEnded, recording.id).toBe(false);
             expect(
               parser.push(event).some(({ type }) => type === "finish"),
               recording.id,

@@ -120,7 +120,7 @@ function checkProtocol(
 ) {
   const facts = factsOf(dialect);
   if (facts === undefined) return;
-  if (apiVersion !== null && facts.takesApiVersion !== true)
+  if (apiVersion !== null && facts.supportsApiVersion !== true)
     report.value(
       "API_VERSION_UNUSED",
       ["providers", id, "api_version"],
@@ -135,7 +135,7 @@ function checkProtocol(
       `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``,
       "add `api_version`, such as `2024-10-21`",
     );
-  if (betas.length > 0 && !facts.takesBetas)
+  if (betas.length > 0 && !facts.supportsBetas)
     report.value(
       "BETA_FLAGS_UNUSED",
       ["providers", id, "beta_flags"],

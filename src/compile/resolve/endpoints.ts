@@ -168,7 +168,7 @@ export function endpointFeatures(
   const budgets = Object.keys(model.reasoning?.budgets ?? {});
   if (budgets.length > 0) {
     features.add("reasoning_budget");
-    if (facts.takesBudgets) for (const effort of budgets) addEffort(features, effort);
+    if (facts.supportsBudgets) for (const effort of budgets) addEffort(features, effort);
   }
   const without = (names: Iterable<Feature>): readonly Feature[] =>
     [...new Set(names)].filter((feature) => !withdrawn.has(feature)).toSorted();

@@ -315,8 +315,8 @@ const EVENTS: EventTable = {
 /** How an answer streams. */
 export const MESSAGE_STREAM: EventStream = {
   events: eventUnion("MessageEvent", { ...eventSchemas(EVENTS), error: ANTHROPIC_ERROR }),
-  isNamed: true,
-  hasDone: false,
+  hasEventNames: true,
+  hasDoneEvent: false,
   ends: "`message_stop`. A stream that ends with `error`, or with nothing, is not whole.",
 };
 
@@ -332,15 +332,15 @@ export const MESSAGES_HEADERS: SurfaceHeaders = {
     const version = headers["anthropic-version"];
     const value = headers[BETA_HEADER];
     if (version === undefined && value === undefined) return NO_HEADERS;
-    const sent = value === undefined ? [] : String(value).split(",");
-    const betas = sent
+    const values = value === undefined ? [] : String(value).split(",");
+    const betas = values
       .map((beta) => beta.trim())
       .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
       .slice(0, MAXIMUM_BETAS);
     return {
       version: textOrNull(version),
       betas,
-      ...(betas.length < sent.length && { unsent: [BETA_HEADER] }),
+      ...(betas.length < values.length && { unsent: [BETA_HEADER] }),
     };
   },
   facts: [

@@ -55,8 +55,8 @@ export const ANTHROPIC_MESSAGES = {
     "tool_result_files",
   ],
   optional: ["mid_conversation_system", "forced_tool_with_reasoning"],
-  takesBudgets: true,
-  takesBetas: true,
+  supportsBudgets: true,
+  supportsBetas: true,
   signs: true,
   flags: {
     version_2026_10_21: {
@@ -84,8 +84,8 @@ export const ANTHROPIC_MESSAGES = {
   demandsOutputLimit: true,
   requires: {
     ...PLAIN_RULES,
-    takesNames: false,
-    takesRefusals: false,
+    supportsAuthorNames: false,
+    supportsRefusals: false,
     // platform.claude.com/docs/en/api/messages, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,128}$/,
     // "tool_use.id: String should match pattern"; "`tool_use` ids must be unique":

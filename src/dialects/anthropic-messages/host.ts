@@ -124,7 +124,7 @@ const DIRECT_HINTS = ["service_tier", "speed", "diagnostics"];
  * Only the router sets these members. Otherwise callers could turn on beta features that the
  * provider's row does not list, on a route that forwards unknown members.
  */
-const OURS = ["anthropic_version", "anthropic_beta"];
+const ROUTER_MEMBERS = ["anthropic_version", "anthropic_beta"];
 
 /**
  * The members of a request that a cloud accepts, with the cloud's name of the version, and the
@@ -139,7 +139,7 @@ function hostedBody(body: JsonObject, version: string, elsewhere: readonly strin
   for (const name in body) {
     if (body[name] === undefined) continue;
     if (DIRECT_HINTS.includes(name)) stripped.push(name);
-    else if (OURS.includes(name)) stripped.push("unknown_field");
+    else if (ROUTER_MEMBERS.includes(name)) stripped.push("unknown_field");
     else if (!elsewhere.includes(name)) members[name] = body[name];
   }
   members.anthropic_version = version;
@@ -236,8 +236,8 @@ class InvokeStream implements AnswerStream {
     return this.#inner.outputCharacters;
   }
 
-  get done(): boolean {
-    return this.#inner.done;
+  get hasEnded(): boolean {
+    return this.#inner.hasEnded;
   }
 
   get usage(): TokenUsage | null {
@@ -245,7 +245,7 @@ class InvokeStream implements AnswerStream {
   }
 
   get #isOver(): boolean {
-    return this.failure !== null || this.done;
+    return this.failure !== null || this.hasEnded;
   }
 
   push(chunk: Uint8Array): readonly Uint8Array[] {

@@ -118,11 +118,11 @@ function editsNothing(management: JsonMember): boolean {
   if (!isJsonObject(management)) return true;
   return Object.entries(management).every(([name, value]) => {
     if (value === null) return true;
-    return name === "edits" && Array.isArray(value) && value.every(keepsAll);
+    return name === "edits" && Array.isArray(value) && value.every(keepsAllThinking);
   });
 }
 
-function keepsAll(edit: JsonValue) {
+function keepsAllThinking(edit: JsonValue) {
   return (
     isJsonObject(edit) &&
     textOf(edit.type).startsWith("clear_thinking_") &&

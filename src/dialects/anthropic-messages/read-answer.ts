@@ -267,14 +267,14 @@ export function mergedUsage(
   begins: boolean,
 ): JsonObject | null {
   if (!isJsonObject(later)) return earlier;
-  const counted = (name: string, value: JsonMember): JsonMember => {
+  const mergedCount = (name: string, value: JsonMember): JsonMember => {
     if (begins && name === "output_tokens") return null;
     const before = earlier?.[name];
     if (isJsonObject(value)) return mergedUsage(isJsonObject(before) ? before : null, value, false);
-    return readCount(value) === null && !listOf(value).some(isUncounted) ? null : value;
+    return readCount(value) === null && !listOf(value).some(isCompaction) ? null : value;
   };
   const reported = Object.entries(later)
-    .map(([name, value]) => [name, counted(name, value)] as const)
+    .map(([name, value]) => [name, mergedCount(name, value)] as const)
     .filter(([, value]) => value !== null);
   return { ...earlier, ...Object.fromEntries(reported) };
 }
@@ -285,20 +285,20 @@ export function mergedUsage(
  */
 export function readUsage(usage: JsonObject | null): TokenUsage | null {
   if (usage === null) return null;
-  const rounds = listOf(usage.iterations).filter(isUncounted);
+  const rounds = listOf(usage.iterations).filter(isCompaction);
   const sum = (name: string) => {
     const count = countIn(usage, name);
     if (count === null) return null;
     return rounds.reduce<number>((total, round) => total + (countIn(round, name) ?? 0), count);
   };
-  const written = sum("cache_creation_input_tokens");
+  const cacheWrite = sum("cache_creation_input_tokens");
   const read = sum("cache_read_input_tokens");
   const fresh = sum("input_tokens");
   const counts = {
-    input: fresh === null ? null : fresh + (written ?? 0) + (read ?? 0),
+    input: fresh === null ? null : fresh + (cacheWrite ?? 0) + (read ?? 0),
     output: sum("output_tokens"),
     cacheRead: read,
-    cacheWrite: written,
+    cacheWrite: cacheWrite,
     reasoning: countIn(usage.output_tokens_details, "thinking_tokens"),
   };
   const cacheWriteHour = countIn(usage.cache_creation, "ephemeral_1h_input_tokens") ?? 0;
@@ -309,7 +309,7 @@ export function readUsage(usage: JsonObject | null): TokenUsage | null {
  * Whether a round is one that the totals leave out and the provider charges for: it summarised the
  * conversation before it answered. Another model's advice is in no total of this one.
  */
-function isUncounted(round: JsonValue) {
+function isCompaction(round: JsonValue) {
   return memberIn(round, "type") === "compaction";
 }
 

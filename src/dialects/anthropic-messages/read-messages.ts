@@ -116,12 +116,12 @@ function conversationMember(body: JsonObject, messages: readonly JsonValue[]): s
     return "system";
   const [first, second] = messages;
   if (second !== undefined) return "messages[1]";
-  return isJsonObject(first) && first.role === "user" && isOneText(first.content)
+  return isJsonObject(first) && first.role === "user" && isSingleText(first.content)
     ? null
     : "messages[0]";
 }
 
-function isOneText(content: JsonMember): boolean {
+function isSingleText(content: JsonMember): boolean {
   if (typeof content === "string") return true;
   if (!Array.isArray(content) || content.length !== 1) return false;
   const [block] = content;
@@ -235,7 +235,7 @@ function readKind(
       const [id, name] = [textOf(block.id), textOf(block.name)];
       if (isJsonObject(caller) && (caller.type !== "direct" || Object.keys(caller).length > 1))
         reading.useNative(`${path}.caller`);
-      reading.called(id);
+      reading.noteCall(id);
       // Printed only for a translation.
       const args = reading.forTranslation ? JSON.stringify(isJsonObject(input) ? input : {}) : "{}";
       return { kind: "tool_call", id, name, arguments: args, cache: cacheMark(block) };
@@ -287,7 +287,7 @@ function readThinking(
 
 function readResult(block: JsonObject, path: string, reading: RequestReading): ToolResult {
   const { content, tool_use_id: callId, is_error: isError } = block;
-  reading.answered(textOf(callId), `${path}.tool_use_id`);
+  reading.noteResult(textOf(callId), `${path}.tool_use_id`);
   return {
     callId: textOf(callId),
     content:

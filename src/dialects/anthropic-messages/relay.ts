@@ -160,10 +160,10 @@ function bareBlock(block: JsonObject): JsonObject | null {
   const type = textOf(block.type);
   const member = ownValue(SIGNATURE_MEMBERS, type);
   if (member === undefined) return block;
-  const written = block[member];
-  if (isUnsigned(written)) return null;
-  const signed = readSigned(written);
-  return signed === null || signed.signature === written
+  const signature = block[member];
+  if (isUnsigned(signature)) return null;
+  const signed = readSigned(signature);
+  return signed === null || signed.signature === signature
     ? block
     : { ...block, [member]: signed.signature };
 }
@@ -216,7 +216,7 @@ export class MessagesObserver extends RelayedStream {
   }
 
   protected override close(): void {
-    if (!this.done) this.failAnswer("truncated");
+    if (!this.hasEnded) this.failAnswer("truncated");
   }
 
   override fail(error: ServiceError): Uint8Array {
@@ -265,14 +265,14 @@ export class MessagesObserver extends RelayedStream {
       // An end without a reason is not a proper end, as in a whole answer.
       if (this.finish === null && !isCacheWarmup(this.#context))
         return this.failAnswer("malformed");
-      this.done = true;
+      this.hasEnded = true;
     }
     if (isContent || type === "message_start")
       this.outputCharacters +=
         outputCharacters(message, MESSAGE_OUTPUT) +
         outputCharacters(block, BLOCK_OUTPUT) +
         outputCharacters(delta, BLOCK_OUTPUT);
-    this.hasOutput ||= this.done || this.outputCharacters > 0;
+    this.hasOutput ||= this.hasEnded || this.outputCharacters > 0;
   }
 
   /** The event as the client gets it; the event itself where nothing changes. */

@@ -45,7 +45,7 @@ export class MessagesRenderer implements EventRenderer {
     if (this.#hasStarted || events.length === 0) return events;
     this.#hasStarted = true;
     const message = emptyMessage(this.#context, this.#model, this.#usage);
-    return [named("message_start", { message }), ...events];
+    return [namedEvent("message_start", { message }), ...events];
   }
 
   fail(error: ServiceError): Uint8Array {
@@ -88,8 +88,8 @@ export class MessagesRenderer implements EventRenderer {
         const stop = stopOf(event, this.#context, this.dropped);
         if (hasUnknownCounts(this.#usage)) this.dropped.add("usage_unknown");
         return [
-          named("message_delta", { delta: stop, usage: formatUsage(this.#usage) }),
-          named("message_stop", {}),
+          namedEvent("message_delta", { delta: stop, usage: formatUsage(this.#usage) }),
+          namedEvent("message_stop", {}),
         ];
       }
     }
@@ -130,21 +130,21 @@ export class MessagesRenderer implements EventRenderer {
       if (!signed) events.push(signatureDelta(index, unsigned(summary)));
       this.#reasoning = null;
     }
-    events.push(named("content_block_stop", { index }));
+    events.push(namedEvent("content_block_stop", { index }));
     return events;
   }
 }
 
-function named(type: string, members: JsonObject) {
+function namedEvent(type: string, members: JsonObject) {
   return formatSseEvent(JSON.stringify({ type, ...members }), type);
 }
 
 function opened(index: number, block: JsonObject) {
-  return named("content_block_start", { index, content_block: block });
+  return namedEvent("content_block_start", { index, content_block: block });
 }
 
 function delta(index: number, change: JsonObject) {
-  return named("content_block_delta", { index, delta: change });
+  return namedEvent("content_block_delta", { index, delta: change });
 }
 
 function signatureDelta(index: number, signature: string) {

@@ -9,7 +9,7 @@ import {
   CORE,
   HINT,
   IDENTITY,
-  OURS,
+  ROUTER,
   STATE,
   isEmptyValue,
   type FieldRegistry,
@@ -40,7 +40,7 @@ const SHARED_FIELDS: FieldRegistry = {
   speed: HINT,
   inference_geo: { class: "region" },
   user_profile_id: IDENTITY,
-  provider: OURS,
+  provider: ROUTER,
 };
 
 /**

@@ -52,10 +52,10 @@ export class FrameReader {
   #begin() {
     const view = new DataView(this.#prelude.buffer);
     const length = view.getUint32(0);
-    const isSound =
+    const isValidPrelude =
       view.getUint32(8) === crc32(this.#prelude.subarray(0, 8)) &&
       PRELUDE + view.getUint32(4) + CHECKSUM <= length;
-    if (!isSound) {
+    if (!isValidPrelude) {
       this.fault = "malformed";
     } else if (length > this.#limit) {
       this.fault = "too_large";
@@ -120,10 +120,10 @@ export function readHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | nu
     if (nameEnd >= bytes.length) return null;
     const type = view.getUint8(nameEnd);
     const fixed = LENGTHS[type];
-    const isCounted = fixed === -1;
-    if (fixed === undefined || (isCounted && nameEnd + 3 > bytes.length)) return null;
-    const start = nameEnd + (isCounted ? 3 : 1);
-    const end = start + (isCounted ? view.getUint16(nameEnd + 1) : fixed);
+    const hasLength = fixed === -1;
+    if (fixed === undefined || (hasLength && nameEnd + 3 > bytes.length)) return null;
+    const start = nameEnd + (hasLength ? 3 : 1);
+    const end = start + (hasLength ? view.getUint16(nameEnd + 1) : fixed);
     if (end > bytes.length) return null;
     if (type === TEXT) {
       const name = decodeUtf8(bytes.subarray(offset + 1, nameEnd));

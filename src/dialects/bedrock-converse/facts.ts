@@ -44,7 +44,7 @@ export const BEDROCK_CONVERSE = {
     "parallel_tool_calls_off",
     "forced_tool_with_reasoning",
   ],
-  takesBudgets: true,
+  supportsBudgets: true,
   signs: true,
   flags: {
     reasoning_config_field: {
@@ -60,8 +60,8 @@ export const BEDROCK_CONVERSE = {
   },
   requires: {
     ...PLAIN_RULES,
-    takesNames: false,
-    takesRefusals: false,
+    supportsAuthorNames: false,
+    supportsRefusals: false,
     // docs.aws.amazon.com/bedrock/latest/APIReference, ToolSpecification.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same reference, ToolUseBlock; ids must be unique for Anthropic's models.

@@ -383,13 +383,13 @@ function documentName(name: string | null, { dropped, documentNames }: Draft): s
       .replaceAll(/\s+/g, " ")
       .replaceAll(/[^a-zA-Z0-9 ()[\]-]+/g, "-")
       .replaceAll(/^[\s-]+|[\s-]+$/g, "") || UNNAMED;
-  let sent = plain.slice(0, LONGEST_NAME).trimEnd();
-  for (let number = 2; documentNames.has(sent); number += 1) {
+  let uniqueName = plain.slice(0, LONGEST_NAME).trimEnd();
+  for (let number = 2; documentNames.has(uniqueName); number += 1) {
     const ending = ` ${number}`;
-    sent = plain.slice(0, LONGEST_NAME - ending.length).trimEnd() + ending;
+    uniqueName = plain.slice(0, LONGEST_NAME - ending.length).trimEnd() + ending;
   }
-  documentNames.add(sent);
+  documentNames.add(uniqueName);
   if (name === null) dropped.add("file_name_made");
-  else if (sent !== name) dropped.add("file_name_changed");
-  return sent;
+  else if (uniqueName !== name) dropped.add("file_name_changed");
+  return uniqueName;
 }

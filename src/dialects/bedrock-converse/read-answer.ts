@@ -374,8 +374,8 @@ const MODEL_ERROR = 424;
 /** Makes a failure of an answer with an error status. */
 export function readConverseError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
-  const refused = refusedAnswer(status, body, codeOf(memberIn(body, "__type")));
-  return status === MODEL_ERROR ? { ...refused, kind: "server_error" } : refused;
+  const failure = refusedAnswer(status, body, codeOf(memberIn(body, "__type")));
+  return status === MODEL_ERROR ? { ...failure, kind: "server_error" } : failure;
 }
 
 /** The failure that an answer without results reports; `null` where it has no error message. */

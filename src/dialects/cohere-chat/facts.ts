@@ -27,7 +27,7 @@ export const COHERE_CHAT = {
     "document_limit",
   ],
   optional: ["stop_sequences_blank", "forced_tool_with_reasoning", "constrained_schema"],
-  takesBudgets: true,
+  supportsBudgets: true,
   flags: {
     bedrock_invoke: {
       meaning:
@@ -38,15 +38,15 @@ export const COHERE_CHAT = {
   },
   requires: {
     ...PLAIN_RULES,
-    takesNames: false,
-    takesRefusals: false,
-    takesCacheMarks: false,
+    supportsAuthorNames: false,
+    supportsRefusals: false,
+    supportsCacheMarks: false,
     // docs.cohere.com/v1/reference/chat, `tools.name`: letters, digits and `_`, and no digit first.
     toolName: /^[a-zA-Z_]\w*$/,
     // The provider refuses empty messages.
     refusedText: "blank",
     // Nothing is signed; a model that does not reason refuses reasoning.
-    takesReasoning: ({ endpoint }) => endpoint.capabilities.includes("reasoning"),
+    supportsUnsignedReasoning: ({ endpoint }) => endpoint.capabilities.includes("reasoning"),
     // docs.cohere.com/reference/chat: content of a tool message is text or documents.
     resultFilesApart: true,
   },

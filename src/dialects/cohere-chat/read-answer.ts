@@ -152,15 +152,15 @@ class MessageReader extends AnswerEvents {
   #openCall(index: number, call: JsonMember): void {
     if (!this.#accepts()) return;
     this.#text = null;
-    const called = memberIn(call, "function");
-    if (!isJsonObject(called)) return this.fail("malformed", "unexpected_output_item");
+    const toolFunction = memberIn(call, "function");
+    if (!isJsonObject(toolFunction)) return this.fail("malformed", "unexpected_output_item");
     const id = textIn(call, "id");
-    const name = textIn(called, "name");
+    const name = textIn(toolFunction, "name");
     if (id === null || name === null || this.#calls.has(index)) return this.fail("malformed");
     this.#calls.set(index, "");
     this.#openCalls.add(index);
     this.blocks.openTool(String(index), id, name);
-    this.#addArguments(index, called.arguments);
+    this.#addArguments(index, toolFunction.arguments);
   }
 
   #addArguments(index: number, json: JsonMember): void {
@@ -202,8 +202,8 @@ class MessageReader extends AnswerEvents {
     if (usage !== null) this.emit({ type: "usage", usage });
     if (failure !== null) {
       // Other types would reveal content, or help no caller.
-      const isAboutTool = memberIn(end, "error_type") === "INVALID_TOOL_GENERATION";
-      return this.fail(isAboutTool ? { ...failure, code: "tool_use_failed" } : failure);
+      const isToolError = memberIn(end, "error_type") === "INVALID_TOOL_GENERATION";
+      return this.fail(isToolError ? { ...failure, code: "tool_use_failed" } : failure);
     }
     if (reason === null) return this.fail("truncated");
     this.finish(reason);
@@ -317,8 +317,8 @@ function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogpr
 function readCitation(value: JsonMember) {
   const { start, end, sources, type, content_index: content } = isJsonObject(value) ? value : {};
   const isText = type === undefined || type === "TEXT_CONTENT";
-  const listed = isText ? listOf(sources) : [];
-  const addressed = listed.flatMap((source) => addressOf(source) ?? []);
+  const sourceList = isText ? listOf(sources) : [];
+  const addressed = sourceList.flatMap((source) => addressOf(source) ?? []);
   return {
     content: readCount(content),
     citations: addressed.map(({ url, title }) => ({
@@ -327,7 +327,7 @@ function readCitation(value: JsonMember) {
       start: readCount(start),
       end: readCount(end),
     })),
-    incomplete: addressed.length === 0 || addressed.length < listed.length,
+    incomplete: addressed.length === 0 || addressed.length < sourceList.length,
   };
 }
 

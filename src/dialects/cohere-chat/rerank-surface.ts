@@ -24,7 +24,7 @@ import {
   CORE,
   HINT,
   IDENTITY,
-  OURS,
+  ROUTER,
   hasUnknownMember,
   type FieldRegistry,
   type RequestReading,
@@ -143,7 +143,7 @@ const RERANK_FIELDS: FieldRegistry = {
   relevant_spans: CORE,
   priority: HINT,
   user: IDENTITY,
-  provider: OURS,
+  provider: ROUTER,
 };
 
 function readRerank(body: JsonObject, reading: RequestReading, extras: JsonObject): RerankRequest {

@@ -50,7 +50,7 @@ export const GEMINI = {
     "input_purpose",
   ],
   optional: ["effort_none", "tool_result_files", "stop_sequences_blank"],
-  takesBudgets: true,
+  supportsBudgets: true,
   signs: true,
   flags: {
     no_call_ids: {
@@ -74,16 +74,16 @@ export const GEMINI = {
   },
   requires: {
     ...PLAIN_RULES,
-    takesNames: false,
-    takesRefusals: false,
-    takesCacheMarks: false,
+    supportsAuthorNames: false,
+    supportsRefusals: false,
+    supportsCacheMarks: false,
     // cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool, FunctionDeclaration:
     // the narrower of two references.
     toolName: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/,
     // "contents.parts must not be empty", and of a text without characters: "must have one
     // initialized field".
     refusedText: "empty",
-    takesReasoning: () => true,
+    supportsUnsignedReasoning: () => true,
     // "Please ensure that function call turn comes immediately after a user turn or after a
     // function response turn".
     opensWithUser: true,

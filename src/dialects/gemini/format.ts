@@ -201,9 +201,9 @@ function formatTools({ tools, toolChoice }: GenerateRequest, { body, dropped }: 
     body.tools = [{ functionDeclarations }];
   }
   const isStrict = tools.some(({ strict }) => strict === true);
-  const isFree = toolChoice === null || toolChoice.mode === "auto";
+  const isAutoChoice = toolChoice === null || toolChoice.mode === "auto";
   // Forced, limited and forbidden calls follow their schemas without a flag.
-  if (isStrict && !isFree) dropped.add("hint_dropped");
+  if (isStrict && !isAutoChoice) dropped.add("hint_dropped");
   else if (isStrict && tools.some(({ strict }) => strict !== true))
     dropped.add("tool_strictness_widened");
   const config = callingConfig(tools.length > 0, toolChoice, isStrict);
@@ -337,12 +337,16 @@ class AssistantParts {
   #addReasoning({ text, signature }: ReasoningPart) {
     this.#flushNext();
     const { part, signature: bare } = readMarked(signature ?? "");
-    const isOnThought =
+    const isThoughtSignature =
       signature !== null && (part === "thought" || (part === null && text !== ""));
-    if (text !== "" || isOnThought) {
-      this.#parts.push({ text, thought: true, thoughtSignature: isOnThought ? bare : undefined });
+    if (text !== "" || isThoughtSignature) {
+      this.#parts.push({
+        text,
+        thought: true,
+        thoughtSignature: isThoughtSignature ? bare : undefined,
+      });
     }
-    if (signature === null || isOnThought) return;
+    if (signature === null || isThoughtSignature) return;
     if (part === "call" || part === "text") this.#waiting[part].push(bare);
     else if (part === "empty") this.#addEmpty(bare);
     else this.#forNext = bare;

@@ -112,9 +112,9 @@ class AnswerReader extends AnswerEvents {
       return;
     }
     // Several answers are never requested, and none of them would be the caller's.
-    const isOnly =
+    const isSingleAnswer =
       candidates.length === 1 && isJsonObject(candidate) && (candidate.index ?? 0) === 0;
-    if (!isOnly) return this.fail("malformed", "unexpected_output_item");
+    if (!isSingleAnswer) return this.fail("malformed", "unexpected_output_item");
     this.#takeCandidate(candidate, piece.responseId);
   }
 
@@ -228,8 +228,8 @@ class AnswerReader extends AnswerEvents {
    * @param answer the provider's id of the answer. Not every server sends one, and without any the
    *   calls of two turns would have the same ids.
    */
-  #callId(given: JsonMember, answer: JsonMember): string {
-    let id = textOf(given);
+  #callId(sentId: JsonMember, answer: JsonMember): string {
+    let id = textOf(sentId);
     const answerId = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
     const prefix = answerId === "" ? "call_" : `call_${answerId}_`;
     for (let number = this.#usedIds.size; id === "" || this.#usedIds.has(id); number += 1)
@@ -277,8 +277,8 @@ function isEmptyPart(part: JsonObject) {
 function readLogprobs(result: JsonMember): readonly TokenLogprob[] {
   if (!isJsonObject(result)) return [];
   const alternatives = objectsOf(result.topCandidates).map((token) => objectsOf(token.candidates));
-  return objectsOf(result.chosenCandidates).map((chosen, index) => ({
-    ...readToken(chosen),
+  return objectsOf(result.chosenCandidates).map((token, index) => ({
+    ...readToken(token),
     top: (alternatives[index] ?? []).map(readToken),
   }));
 }
@@ -336,9 +336,9 @@ const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;
 function readCitations({ citationMetadata, groundingMetadata }: JsonObject) {
   const isGrounded = isJsonObject(groundingMetadata) && Object.keys(groundingMetadata).length > 0;
   // One name in the Gemini API, another in Vertex AI.
-  const listed =
+  const sourceList =
     memberIn(citationMetadata, "citationSources") ?? memberIn(citationMetadata, "citations");
-  const sources = objectsOf(listed);
+  const sources = objectsOf(sourceList);
   const citations = sources.flatMap(({ uri, title }): readonly Citation[] =>
     typeof uri === "string" && uri !== ""
       ? [{ url: uri, title: textOrNull(title), start: null, end: null }]
@@ -377,13 +377,13 @@ const KEY_REASONS = ["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOC
 export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFailure {
   const error = errorOf(parseAnswerBytes(bytes));
   const details = error === null ? [] : objectsOf(error.details);
-  const isAboutKey =
+  const isKeyError =
     status === 400 &&
     details.some(({ reason }) => typeof reason === "string" && KEY_REASONS.includes(reason));
-  const refused = refusedAnswer(status, error ?? undefined, safeCode(error));
+  const failure = refusedAnswer(status, error ?? undefined, safeCode(error));
   const retryAfter = retryDelay(details);
-  if (isAboutKey) return { ...refused, retryAfter, kind: "auth", code: "api_key_invalid" };
-  return { ...refused, retryAfter, ...violated(details) };
+  if (isKeyError) return { ...failure, retryAfter, kind: "auth", code: "api_key_invalid" };
+  return { ...failure, retryAfter, ...violated(details) };
 }
 
 /** An error inside a stream, or in an answer with status 200. */

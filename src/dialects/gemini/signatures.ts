@@ -23,7 +23,7 @@ export function readMarked(text: string): {
   readonly part: SignedPart | null;
   readonly signature: string;
 } {
-  const part = SIGNED_PARTS.find((known) => text.startsWith(`${known}.`)) ?? null;
+  const part = SIGNED_PARTS.find((prefix) => text.startsWith(`${prefix}.`)) ?? null;
   return { part, signature: part === null ? text : text.slice(part.length + 1) };
 }
 

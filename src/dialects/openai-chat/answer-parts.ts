@@ -65,12 +65,16 @@ export class ToolFragments {
   add(fragment: JsonValue, position: number | null): boolean {
     if (fragment === null) return true;
     if (!isJsonObject(fragment)) return false;
-    const { index, id, type, function: called = null } = fragment;
-    if (called !== null ? !isJsonObject(called) : textOf(type) !== "" && type !== "function")
+    const { index, id, type, function: toolFunction = null } = fragment;
+    if (
+      toolFunction !== null
+        ? !isJsonObject(toolFunction)
+        : textOf(type) !== "" && type !== "function"
+    )
       return false;
     const signature = signatureIn(fragment);
-    const name = textOf(memberIn(called, "name"));
-    const json = argumentsOf(called);
+    const name = textOf(memberIn(toolFunction, "name"));
+    const json = argumentsOf(toolFunction);
     // Some providers send empty entries beside a text.
     if (textOf(id) === "" && name === "" && json === "" && signature === "") return true;
     const call = this.#callOf(position ?? numberOrNull(index), textOf(id), name);
@@ -97,9 +101,9 @@ export class ToolFragments {
     const begun =
       index !== null ? this.#byIndex.get(index) : id === "" ? this.#last : this.#byId.get(id);
     // Some providers give all calls the same index: another name and id begin another call.
-    const isOther =
+    const beginsCall =
       index !== null && id !== "" && name !== "" && begun?.id !== "" && begun?.id !== id;
-    const call = begun == null || isOther ? this.#begin(id) : begun;
+    const call = begun == null || beginsCall ? this.#begin(id) : begun;
     if (call !== this.#last) this.settle();
     if (index !== null) this.#byIndex.set(index, call);
     if (call.id !== "") this.#byId.set(call.id, call);
@@ -148,8 +152,8 @@ function signatureIn({ extra_content: extra }: JsonObject): string {
 const MAXIMUM_ID = 40;
 
 /** Some providers send the object where the protocol has its text. */
-function argumentsOf(called: JsonValue): string {
-  const value = memberIn(called, "arguments");
+function argumentsOf(toolFunction: JsonValue): string {
+  const value = memberIn(toolFunction, "arguments");
   return isJsonObject(value) ? JSON.stringify(value) : textOf(value);
 }
 
@@ -203,7 +207,7 @@ export class ReasoningReader {
   /** Whether the piece is a summary that encrypted reasoning may still follow. */
   #isSummary = false;
   /** Whether a signature has been left out. */
-  hasDropped = false;
+  hasDroppedSignature = false;
 
   constructor(sequencer: BlockSequencer, family: string | null) {
     this.#sequencer = sequencer;
@@ -233,7 +237,7 @@ export class ReasoningReader {
    */
   signPart(part: SignedPart, signature: string, key: string): void {
     if (signature === "") return;
-    if (this.#family === null) this.hasDropped = true;
+    if (this.#family === null) this.hasDroppedSignature = true;
     else this.#sequencer.signature(markSignature(part, signature), this.#family, `${part} ${key}`);
   }
 
@@ -248,18 +252,18 @@ export class ReasoningReader {
     const isSummary = detail.type === "reasoning.summary";
     if (!isRepeated && !this.#plain.endsWith(text)) this.text(text, isSummary);
     this.#isSummary ||= isSummary;
-    const isAlone = detail.type === "reasoning.encrypted" && !this.#isSummary;
-    this.#sign(textOf(detail.signature), isAlone);
+    const isHidden = detail.type === "reasoning.encrypted" && !this.#isSummary;
+    this.#sign(textOf(detail.signature), isHidden);
   }
 
-  /** @param isAlone the signature is a piece of its own: reasoning that is hidden altogether. */
-  #sign(signature: string, isAlone: boolean) {
+  /** @param isHidden the signature is a piece of its own: reasoning that is hidden altogether. */
+  #sign(signature: string, isHidden: boolean) {
     if (signature === "") return;
     if (this.#family === null) {
-      this.hasDropped = true;
+      this.hasDroppedSignature = true;
       return;
     }
-    if (isAlone) this.#next();
+    if (isHidden) this.#next();
     this.#sequencer.signature(signature, this.#family, String(this.#piece));
     this.#next();
   }

@@ -238,8 +238,8 @@ export const CHAT_STREAM: EventStream = {
       OPENAI_ERROR,
     ],
   },
-  isNamed: false,
-  hasDone: true,
+  hasEventNames: false,
+  hasDoneEvent: true,
   ends: "Every choice has had its `finish_reason`, and `data: [DONE]` is the last event. An event with `error` means that the answer is not whole; `[DONE]` follows it too.",
 };
 

@@ -21,7 +21,7 @@ import { itemsByFirst } from "./moderations-surface.ts";
 import {
   CORE,
   IDENTITY,
-  OURS,
+  ROUTER,
   type FieldRegistry,
   type RequestReading,
 } from "../request-reading.ts";
@@ -53,9 +53,9 @@ const EMBEDDINGS_FIELDS: FieldRegistry = {
   input_type: { uses: "input_purpose" },
   truncation: CORE,
   output_dtype: CORE,
-  on_partial: OURS,
+  on_partial: ROUTER,
   user: IDENTITY,
-  provider: OURS,
+  provider: ROUTER,
 };
 
 function readEmbeddings(
@@ -231,7 +231,7 @@ export const embeddingsSurface = unarySurface({
 
 function planEmbeddings(request: EmbedRequest, options: UnaryOptions, body: JsonObject) {
   const { inputs } = request;
-  const takesGaps = body.on_partial === "report";
+  const acceptsPartial = body.on_partial === "report";
   const parts = splitBatch(inputs, options).map(({ first, count }): UnaryPart => {
     const isWhole = count === inputs.length;
     const part = isWhole ? request : { ...request, inputs: inputs.slice(first, first + count) };
@@ -240,9 +240,9 @@ function planEmbeddings(request: EmbedRequest, options: UnaryOptions, body: Json
   // A call of a batch fails with two inputs if it fails with more.
   const sample = { ...request, inputs: inputs.slice(0, Math.min(parts[0]?.count ?? 1, 2)) };
   const answer: UnaryTask["answer"] = (ends, context) =>
-    renderEmbeddings(parts, ends, takesGaps, context);
+    renderEmbeddings(parts, ends, acceptsPartial, context);
   const refusals = refusalsIn(callsTo(options.targets, (target) => embedCall(sample, target)));
-  return { parts, refusals, takesGaps, answer };
+  return { parts, refusals, acceptsPartial, answer };
 }
 
 function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceError {
@@ -254,8 +254,8 @@ function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceEr
     inEncoding(upstream.parseAnswer(...options), request.encoding ?? "float");
   const { dimensions, defaultDimensions } = target.model;
   // Many models with a single length refuse `dimensions`.
-  const isOnly = dimensions.length === 1 && dimensions[0] === request.dimensions;
-  const fitted = isOnly ? { ...request, dimensions: null } : request;
+  const isFixedLength = dimensions.length === 1 && dimensions[0] === request.dimensions;
+  const fitted = isFixedLength ? { ...request, dimensions: null } : request;
   const call = callTo({ ...upstream, parseAnswer }, fitted, target);
   // The length of the model's vectors, for the simulated upstream (docs/mock.md).
   const simulated = defaultDimensions === null ? [] : ["x-mock", `dimensions=${defaultDimensions}`];
@@ -264,16 +264,16 @@ function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceEr
 
 function inEncoding(
   answer: EmbedResult | UpstreamFailure,
-  wanted: VectorEncoding,
+  requested: VectorEncoding,
 ): EmbedResult | UpstreamFailure {
   if ("kind" in answer) return answer;
-  if (answer.vectors.every(({ encoding }) => encoding === wanted)) return answer;
-  const write = wanted === "float" ? asFloatText : asBase64Text;
+  if (answer.vectors.every(({ encoding }) => encoding === requested)) return answer;
+  const write = requested === "float" ? asFloatText : asBase64Text;
   const vectors: Vector[] = [];
   for (const vector of answer.vectors) {
-    const written = write(vector);
-    if (typeof written === "string") return faultyAnswer(written);
-    vectors.push(written);
+    const converted = write(vector);
+    if (typeof converted === "string") return faultyAnswer(converted);
+    vectors.push(converted);
   }
   return { ...answer, vectors, isVerbatim: false };
 }
@@ -326,13 +326,19 @@ function estimatedTokens(input: EmbedInput) {
 function renderEmbeddings(
   parts: readonly UnaryPart[],
   ends: readonly PartEnd[],
-  takesGaps: boolean,
+  acceptsPartial: boolean,
   context: AnswerContext,
 ): UnaryAnswer {
   const results = ends.flatMap((end) => ("result" in end ? resultOf(end, "embed") : []));
   const [firstResult] = results;
   const [end] = ends;
-  if (!takesGaps && ends.length === 1 && firstResult?.isVerbatim === true && end && "bytes" in end)
+  if (
+    !acceptsPartial &&
+    ends.length === 1 &&
+    firstResult?.isVerbatim === true &&
+    end &&
+    "bytes" in end
+  )
     return { bytes: end.bytes, dropped: [], gaps: 0 };
   const pieces: string[] = [];
   const errors: object[] = [];
@@ -349,7 +355,7 @@ function renderEmbeddings(
   const tail = {
     model: firstResult?.model ?? context.model,
     usage: { prompt_tokens: tokens ?? 0, total_tokens: tokens ?? 0 },
-    errors: takesGaps ? errors : undefined,
+    errors: acceptsPartial ? errors : undefined,
   };
   const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
   return {
@@ -362,8 +368,8 @@ function renderEmbeddings(
 function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: EmbedResult) {
   if (vectors.length !== count) throw new Error("embeddings: a result that was not checked");
   for (const [offset, { encoding, text }] of vectors.entries()) {
-    const written = encoding === "float" ? text : `"${text}"`;
-    pieces.push(`{"object":"embedding","index":${first + offset},"embedding":${written}}`);
+    const literal = encoding === "float" ? text : `"${text}"`;
+    pieces.push(`{"object":"embedding","index":${first + offset},"embedding":${literal}}`);
   }
 }
 

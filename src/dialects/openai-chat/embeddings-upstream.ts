@@ -98,14 +98,16 @@ function base64Kind({ provider: { flags } }: Target): Base64Kind | null {
  */
 function isVerbatim(
   { body, skeleton, items, vectors, cameInOrder }: OpenAiList,
-  wanted: VectorEncoding,
+  requested: VectorEncoding,
 ): boolean {
   const { object, usage } = body;
   return (
     cameInOrder &&
     object === "list" &&
-    items.every((item) => item.object === "embedding" && encodingOf(item.embedding) === wanted) &&
-    vectors.every(({ encoding }) => encoding === wanted) &&
+    items.every(
+      (item) => item.object === "embedding" && encodingOf(item.embedding) === requested,
+    ) &&
+    vectors.every(({ encoding }) => encoding === requested) &&
     textIn(body, "model") !== null &&
     countIn(usage, "prompt_tokens") !== null &&
     countIn(usage, "total_tokens") !== null &&

@@ -227,16 +227,16 @@ export const OPENAI_CHAT = {
   ],
   optional: ["signed_reasoning"],
   flags: CHAT_FLAGS,
-  takesApiVersion: true,
+  supportsApiVersion: true,
   requires: {
     ...PLAIN_RULES,
-    takesCacheMarks: false,
+    supportsCacheMarks: false,
     // platform.openai.com/docs/api-reference/chat/create, `tools.function.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // "string too long. Expected a string with maximum length 40":
     // github.com/BerriAI/litellm/issues/9296.
     callId: /^[^]{1,40}$/,
-    takesReasoning: ({ provider }) => provider.flags.includes("replays_reasoning"),
+    supportsUnsignedReasoning: ({ provider }) => provider.flags.includes("replays_reasoning"),
     // platform.openai.com/docs/api-reference/chat/create: content of a tool message is text.
     resultFilesApart: true,
     // platform.openai.com/docs/guides/structured-outputs, Supported schemas.

@@ -137,10 +137,10 @@ function shortenCallIds(edit: BodyEdit) {
     return short;
   };
   body.messages = mapObjects(messages, (message) => {
-    const called = withMember(message, "tool_calls", (calls) =>
+    const shortened = withMember(message, "tool_calls", (calls) =>
       mapObjects(calls, (call) => withMember(call, "id", shorten)),
     );
-    return withMember(called, "tool_call_id", shorten);
+    return withMember(shortened, "tool_call_id", shorten);
   });
   if (body.messages !== messages) dropped.add("call_ids_rewritten");
   partUsersFromTools(edit);

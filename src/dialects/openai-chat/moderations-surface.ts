@@ -20,7 +20,7 @@ import { unknownMemberOf, verdictsOf } from "./moderations-upstream.ts";
 import {
   CORE,
   IDENTITY,
-  OURS,
+  ROUTER,
   type FieldRegistry,
   type RequestReading,
 } from "../request-reading.ts";
@@ -40,7 +40,7 @@ const MODERATIONS_FIELDS: FieldRegistry = {
   model: CORE,
   input: CORE,
   user: IDENTITY,
-  provider: OURS,
+  provider: ROUTER,
 };
 
 function readModerations(
@@ -91,15 +91,15 @@ interface ItemsOfType {
  */
 export function itemsByFirst(
   [kind, ...others]: readonly ItemsOfType[],
-  tried: readonly string[] = [],
+  triedTypes: readonly string[] = [],
 ): JsonObject {
-  if (kind === undefined) return { prefixItems: [{ type: tried }] };
+  if (kind === undefined) return { prefixItems: [{ type: triedTypes }] };
   return {
     ...conditional(
       { type: "array", minItems: 1, prefixItems: [{ type: kind.type }] },
       { items: kind.items },
     ),
-    else: itemsByFirst(others, [...tried, kind.type]),
+    else: itemsByFirst(others, [...triedTypes, kind.type]),
   };
 }
 
@@ -210,9 +210,9 @@ const surface = unarySurface({
 export const moderationsSurface: UnarySurface = {
   ...surface,
   refuseUnknown: (body, mode) => {
-    const refused = surface.refuseUnknown(body, mode);
+    const refusal = surface.refuseUnknown(body, mode);
     const path = unknownMember(body.input);
-    if (refused !== null || mode !== "reject" || path === null) return refused;
+    if (refusal !== null || mode !== "reject" || path === null) return refusal;
     const message = `Unknown field ${path}: parts of a moderation input have no such member`;
     return invalidRequest("unknown_field", message, path);
   },

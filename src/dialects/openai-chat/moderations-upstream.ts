@@ -34,8 +34,8 @@ export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult>
     // item by item, so it gets them as one text.
     const parts =
       target.model.moderationCategories === null ? [] : listOf(input).filter(isJsonObject);
-    const refused = parts.map(refusePart).find((error) => error !== null);
-    if (refused !== undefined) return refused;
+    const refusal = parts.map(refusePart).find((error) => error !== null);
+    if (refusal !== undefined) return refusal;
     const joined = parts.map(({ text }) => textOf(text)).join("\n");
     return {
       path: deploymentPath("/moderations", target),
@@ -142,16 +142,16 @@ function readMappedVerdict(
 ): ReadVerdict | AnswerFault {
   const { categories, category_scores: scores } = result;
   if (!isJsonObject(categories) || !isJsonObject(scores)) return "category_missing";
-  const named = [...Object.keys(categories), ...Object.keys(scores)];
-  if (named.some((name) => !Object.hasOwn(mapping, name))) return "category_unknown";
+  const names = [...Object.keys(categories), ...Object.keys(scores)];
+  if (names.some((name) => !Object.hasOwn(mapping, name))) return "category_unknown";
   const judged = new Map<ModerationCategory, { flagged: boolean; score: number }>();
-  for (const [name, counted] of Object.entries(mapping)) {
+  for (const [name, targets] of Object.entries(mapping)) {
     const flagged = memberIn(categories, name);
     const score = scoreOf(memberIn(scores, name));
     if (flagged == null) return "category_missing";
     if (typeof flagged !== "boolean") return "verdict_invalid";
     if (score === null) return "score_invalid";
-    for (const category of counted) {
+    for (const category of targets) {
       const before = judged.get(category);
       judged.set(category, {
         flagged: flagged || before?.flagged === true,
@@ -188,7 +188,7 @@ interface ReadVerdict extends ModerationVerdict {
 /** Older models do not judge these: `null`, or no member at all (docs/protocols.md#moderations). */
 const NULLABLE: ReadonlySet<string> = new Set<ModerationCategory>(["illicit", "illicit/violent"]);
 
-const KNOWN: ReadonlySet<string> = new Set(MODERATION_CATEGORIES);
+const CATEGORIES: ReadonlySet<string> = new Set(MODERATION_CATEGORIES);
 
 /**
  * Reads a result in OpenAI's shape. An unknown category is checked like the known ones and stays in
@@ -211,7 +211,7 @@ function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVerdict | 
     const verdict = readCategory(name, memberIn(flags, name), score, types, withImages);
     if (typeof verdict === "string") return verdict;
     read.push(verdict);
-    if (!KNOWN.has(name)) continue;
+    if (!CATEGORIES.has(name)) continue;
     categories[name] = verdict;
     // Clients demand a number, and the member, where the verdict may be null.
     isWhole &&= Object.hasOwn(flags, name) && typeof score === "number" && types != null;
@@ -224,7 +224,7 @@ function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVerdict | 
     flagged,
     categories,
     isWhole,
-    hasMore: names.size > KNOWN.size,
+    hasMore: names.size > CATEGORIES.size,
     hasUnjudged: Object.values(categories).some((verdict) => verdict.flagged === null),
   };
 }
@@ -238,13 +238,13 @@ function readCategory(
 ): CategoryVerdict | AnswerFault {
   // Older models leave the types out. They judge text; a judged image must be named.
   const implied = typeof flag === "boolean" && !withImages ? TEXT_ONLY : [];
-  const listed: readonly JsonValue[] = types == null ? implied : listOf(types);
-  const appliedTo = listed.filter((input) => input === "text" || input === "image");
-  if (appliedTo.length < listed.length || (types != null && !Array.isArray(types)))
+  const inputTypes: readonly JsonValue[] = types == null ? implied : listOf(types);
+  const appliedTo = inputTypes.filter((input) => input === "text" || input === "image");
+  if (appliedTo.length < inputTypes.length || (types != null && !Array.isArray(types)))
     return "verdict_invalid";
   const number = scoreOf(score);
   if (flag == null) {
-    if (KNOWN.has(name) && !NULLABLE.has(name)) return "category_missing";
+    if (CATEGORIES.has(name) && !NULLABLE.has(name)) return "category_missing";
     // A category without a verdict may still have a score, which then must be valid.
     return number === null && score != null
       ? "score_invalid"

@@ -23,7 +23,7 @@ import { isForced } from "../request-draft.ts";
 import {
   CONVERSATION_FIELDS,
   CORE,
-  OURS,
+  ROUTER,
   STATE,
   hasUnknownMember,
   type FieldRegistry,
@@ -76,7 +76,7 @@ export const CHAT_FIELDS: FieldRegistry = {
   web_search_options: { class: "egress", needs: "web_search", uses: "native_chat" },
   moderation: { uses: "native_chat" },
   store: STATE,
-  provider: OURS,
+  provider: ROUTER,
 };
 
 /** Tool types of this protocol's providers, and the capability that each one requires. */

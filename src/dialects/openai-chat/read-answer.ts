@@ -214,7 +214,7 @@ class ChatAnswerReader extends ChoiceReader {
   readonly #request: ChatQuestion;
   /** There were members that no event carries. */
   #hasForeignMembers = false;
-  #refused = false;
+  #hasRefusal = false;
   #stopSequence: string | null = null;
 
   /** @param answerId our id of the answer, for calls without an id in an answer without one. */
@@ -239,14 +239,14 @@ class ChatAnswerReader extends ChoiceReader {
   }
 
   protected override noteMembers(object: JsonObject): void {
-    if (this.#reasoning.hasDropped) this.drop("signature_dropped");
+    if (this.#reasoning.hasDroppedSignature) this.drop("signature_dropped");
     if (this.#request.isSameProtocol === true) this.#hasForeignMembers ||= hasForeignMember(object);
     if (this.#hasForeignMembers && this.started) this.drop("answer_members_dropped");
   }
 
   protected override complete(reason: FinishReason): void {
     if (this.#tools.isIncomplete) return this.fail("malformed");
-    if (this.#refused && (reason === "stop" || reason === "content_filter"))
+    if (this.#hasRefusal && (reason === "stop" || reason === "content_filter"))
       return this.finish("refusal");
     const stopSequence = this.#stopSequence;
     this.finish(
@@ -302,7 +302,7 @@ class ChatAnswerReader extends ChoiceReader {
 
   #addRefusal(refusal: JsonMember) {
     const text = textOf(refusal);
-    this.#refused ||= text !== "";
+    this.#hasRefusal ||= text !== "";
     this.blocks.refusal(text);
   }
 
@@ -414,15 +414,15 @@ export function readUsage(answer: JsonObject): TokenUsage | null {
     countIn(usage, "cached_tokens");
   const cacheWrite = countIn(inputs, "cache_write_tokens");
   const reasoning = countIn(outputs, "reasoning_tokens") ?? countIn(usage, "reasoning_tokens");
-  const counted = countIn(usage, "completion_tokens");
+  const completion = countIn(usage, "completion_tokens");
   const total = countIn(usage, "total_tokens");
   const prompt = countIn(usage, "prompt_tokens");
   // Recorded: Mistral's audio models count sound beside the prompt, some servers cached tokens. The
   // total shows it.
   const parts = [countIn(inputs, "audio_tokens") ?? 0, (cacheRead ?? 0) + (cacheWrite ?? 0)];
-  const beside = parts.find((part) => total === (prompt ?? 0) + (counted ?? 0) + part) ?? 0;
+  const beside = parts.find((part) => total === (prompt ?? 0) + (completion ?? 0) + part) ?? 0;
   const input = prompt === null ? null : prompt + beside;
-  const output = wholeOutput(counted, reasoning, input, total);
+  const output = wholeOutput(completion, reasoning, input, total);
   return { input, output, cacheRead, cacheWrite, reasoning };
 }
 

@@ -85,7 +85,7 @@ function isPlainPrompt(message: JsonMember): boolean {
   );
 }
 
-const isNever = (_part: ContentPart): _part is never => false;
+const isNoPart = (_part: ContentPart): _part is never => false;
 
 /** Members of messages that fit canon, by role. Any other member is another vendor's. */
 const MESSAGE_MEMBERS = {
@@ -129,7 +129,7 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
       return { role, name: textOrNull(name), content: readAssistant(message, path, reading) };
     default:
       reading.useNative(path);
-      readContent(message, isNever, path, reading);
+      readContent(message, isNoPart, path, reading);
       return null;
   }
 }
@@ -137,7 +137,7 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
 function readToolResult(message: JsonObject, path: string, reading: RequestReading): ToolResult {
   const { name, tool_call_id: callId } = message;
   reading.need("tools", path);
-  if (typeof callId === "string") reading.answered(callId, `${path}.tool_call_id`);
+  if (typeof callId === "string") reading.noteResult(callId, `${path}.tool_call_id`);
   else reading.useNative(`${path}.tool_call_id`);
   if (typeof name === "string") reading.dropped.add("participant_name_dropped");
   const content = readContent(message, isResultPart, path, reading);
@@ -150,10 +150,10 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
  * Notes unknown members, and the needs of calls, sound and signatures in a message of any role.
  */
 function noteMembers(message: JsonObject, path: string, reading: RequestReading) {
-  const { role = null, tool_calls: calls, function_call: called, audio } = message;
+  const { role = null, tool_calls: calls, function_call: functionCall, audio } = message;
   const members: readonly string[] | undefined = ownValue(MESSAGE_MEMBERS, textOf(role));
   if (members !== undefined) reading.useUnknown(message, members, path, role);
-  if (role === "function" || isJsonObject(called)) reading.need("tools", path);
+  if (role === "function" || isJsonObject(functionCall)) reading.need("tools", path);
   if (isJsonObject(audio)) reading.need("audio_output", `${path}.audio`);
   if (Array.isArray(calls) && calls.length === 0) {
     // OpenAI refuses the empty list, which its own libraries send back.
@@ -204,8 +204,8 @@ function readAssistant(
   // Clients send back answers that only call tools with empty text.
   const answer = content === "" ? [] : readContent(message, isAnswerPart, path, reading);
   const text = textOf(refusal);
-  const refused: RefusalPart[] = text === "" ? [] : [{ kind: "refusal", text }];
-  return [...reasoning, ...answer, ...refused, ...calls];
+  const refusals: RefusalPart[] = text === "" ? [] : [{ kind: "refusal", text }];
+  return [...reasoning, ...answer, ...refusals, ...calls];
 }
 
 function isNamed(detail: JsonValue): boolean {
@@ -332,19 +332,19 @@ function readCalls(
 /** `null` where it is no function call, or has members that canon cannot hold. */
 function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
   if (!isJsonObject(call) || (call.type ?? "function") !== "function") return null;
-  const { function: called, id, index } = call;
+  const { function: toolFunction, id, index } = call;
   // Answers number their tool calls, and clients send the index back.
   reading.useUnknown(call, ["id", "type", "function", "index"], path, "assistant");
-  if (!isJsonObject(called)) return null;
+  if (!isJsonObject(toolFunction)) return null;
   const member = `${path}.function`;
-  reading.useUnknown(called, ["name", "arguments"], member, "assistant");
+  reading.useUnknown(toolFunction, ["name", "arguments"], member, "assistant");
   if (index != null) reading.dropped.add("item_id_dropped");
-  reading.called(textOf(id));
+  reading.noteCall(textOf(id));
   return {
     kind: "tool_call",
     id: textOf(id),
-    name: textOf(called.name),
-    arguments: readArguments(textOf(called.arguments), `${member}.arguments`, reading),
+    name: textOf(toolFunction.name),
+    arguments: readArguments(textOf(toolFunction.arguments), `${member}.arguments`, reading),
     cache: null,
   };
 }

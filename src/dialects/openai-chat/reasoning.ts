@@ -134,16 +134,16 @@ export function reasoningDetails(
   signature: string | null,
   id: string | null,
 ): readonly JsonObject[] {
-  const named = id === null ? {} : { id };
+  const idMember = id === null ? {} : { id };
   if (signature === null)
     return summary
-      ? [{ type: "reasoning.summary", summary: text, ...named }]
-      : [{ type: "reasoning.text", text, ...named }];
-  const encrypted: JsonObject = { type: "reasoning.encrypted", data: signature, ...named };
+      ? [{ type: "reasoning.summary", summary: text, ...idMember }]
+      : [{ type: "reasoning.text", text, ...idMember }];
+  const encrypted: JsonObject = { type: "reasoning.encrypted", data: signature, ...idMember };
   if (text === "") return [encrypted];
   return summary
-    ? [{ type: "reasoning.summary", summary: text, ...named }, encrypted]
-    : [{ type: "reasoning.text", text, signature, ...named }];
+    ? [{ type: "reasoning.summary", summary: text, ...idMember }, encrypted]
+    : [{ type: "reasoning.text", text, signature, ...idMember }];
 }
 
 /** The name of a message's piece of reasoning, by its number. */

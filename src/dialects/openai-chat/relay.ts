@@ -45,7 +45,7 @@ import {
   outputCharacters,
   type BodyEdit,
 } from "../relay.ts";
-import { DONE, formatSseEvent } from "../sse.ts";
+import { DONE_EVENT, formatSseEvent } from "../sse.ts";
 
 /**
  * The caller's body for a provider of the same protocol: with the provider's model name, `store:
@@ -171,11 +171,11 @@ export class RelayedChatStream extends RelayedStream {
   }
 
   protected override close(events: Uint8Array[]): void {
-    if (this.done) return;
+    if (this.hasEnded) return;
     const ends = this.#ends;
     if (ends.length < this.#expectedChoices || ends.some((end) => end !== "finished"))
       this.failAnswer("truncated");
-    if (this.failure === null) events.push(DONE);
+    if (this.failure === null) events.push(DONE_EVENT);
   }
 
   override fail(error: ServiceError): Uint8Array {
@@ -190,7 +190,7 @@ export class RelayedChatStream extends RelayedStream {
   ): void {
     if (data === "[DONE]") {
       this.#endChoices();
-      if (this.done) events.push(bytes);
+      if (this.hasEnded) events.push(bytes);
       return;
     }
     const chunk = parseJsonText(data);
@@ -253,7 +253,7 @@ export class RelayedChatStream extends RelayedStream {
         : closingFailure(this.#ends, this.#expectedChoices);
     if (this.failure !== null) return;
     this.finish = closingReason(this.finish, this.#ends);
-    this.done = true;
+    this.hasEnded = true;
     this.hasOutput = true;
   }
 

@@ -14,7 +14,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage } from "../json.ts";
 import { membersWithValue } from "../request-draft.ts";
-import { DONE, formatSseEvent } from "../sse.ts";
+import { DONE_EVENT, formatSseEvent } from "../sse.ts";
 import { TextCounter } from "./answer-parts.ts";
 import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
 import { printCall } from "./format.ts";
@@ -90,7 +90,7 @@ export abstract class ChunkRenderer implements EventRenderer {
       usage === undefined
         ? []
         : [formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`)];
-    return [this.chunk(last), ...counts, DONE];
+    return [this.chunk(last), ...counts, DONE_EVENT];
   }
 }
 

@@ -41,7 +41,7 @@ import { BodyEdit, editedBody } from "../relay.ts";
 import { bodyRequests } from "../translate-request.ts";
 import {
   CORE,
-  OURS,
+  ROUTER,
   SAMPLING_FIELDS,
   refusingUnknown,
   shownName,
@@ -71,7 +71,7 @@ export const COMPLETIONS_FIELDS: FieldRegistry = {
   logit_bias: CORE,
   seed: { uses: "seed" },
   stop: CORE,
-  provider: OURS,
+  provider: ROUTER,
 };
 
 const REQUESTS = bodyRequests({
@@ -171,7 +171,7 @@ class CompletionReader extends ChoiceReader {
  * the same rules.
  */
 class CompletionsRenderer extends ChunkRenderer {
-  #refused = false;
+  #hasRefusal = false;
 
   constructor(context: AnswerContext) {
     super(context, "cmpl", "text_completion");
@@ -195,7 +195,7 @@ class CompletionsRenderer extends ChunkRenderer {
       return event.text;
     }
     if (event.type === "refusal") {
-      this.#refused = true;
+      this.#hasRefusal = true;
       this.dropped.add("refusal_as_text");
       return event.text;
     }
@@ -210,7 +210,7 @@ class CompletionsRenderer extends ChunkRenderer {
   finishReason(reason: FinishReason, stopSequence: string | null): string {
     if (stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
     const printed = formatFinishReason(reason);
-    return this.#refused && printed === "stop" ? "content_filter" : printed;
+    return this.#hasRefusal && printed === "stop" ? "content_filter" : printed;
   }
 }
 

@@ -19,11 +19,11 @@ export const OPENAI_COMPLETIONS = {
     no_logit_bias: NO_LOGIT_BIAS,
     deployment_paths: DEPLOYMENT_PATHS,
   },
-  takesApiVersion: true,
+  supportsApiVersion: true,
   requires: {
     ...PLAIN_RULES,
-    takesCacheMarks: false,
-    takesNames: false,
+    supportsCacheMarks: false,
+    supportsAuthorNames: false,
     // One prompt has no tools, results or schemas.
     toolName: /^\w{1,64}$/,
   },

@@ -289,8 +289,8 @@ const EVENTS: EventTable = {
 /** How an answer streams. */
 const RESPONSE_STREAM: EventStream = {
   events: eventUnion("ResponseEvent", eventSchemas(EVENTS)),
-  isNamed: true,
-  hasDone: true,
+  hasEventNames: true,
+  hasDoneEvent: true,
   ends: "`response.completed`, `response.incomplete` or `response.failed`, and then `data: [DONE]`. Where nothing had been sent before a failure: `error`, and then `data: [DONE]`.",
 };
 

@@ -50,11 +50,11 @@ export const OPENAI_RESPONSES = {
       omits: ["include"],
     },
   },
-  takesApiVersion: true,
+  supportsApiVersion: true,
   requires: {
     ...PLAIN_RULES,
-    takesNames: false,
-    takesCacheMarks: false,
+    supportsAuthorNames: false,
+    supportsCacheMarks: false,
     // platform.openai.com/docs/api-reference/responses/create, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same page, `input.call_id`: 1 to 64 characters.

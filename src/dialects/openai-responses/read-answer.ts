@@ -52,7 +52,7 @@ interface Reported {
   lastReasoning: { readonly key: string; readonly index: number } | null;
   opened: boolean;
   arguments: boolean;
-  done: boolean;
+  isDone: boolean;
 }
 
 /**
@@ -125,7 +125,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
       case "response.output_item.added":
         return isJsonObject(item) ? this.#added(index, item) : undefined;
       case "response.output_item.done":
-        return isJsonObject(item) ? this.#done(index, item) : undefined;
+        return isJsonObject(item) ? this.#finishItem(index, item) : undefined;
       case "response.output_text.delta":
       case "response.output_text.done":
         return isTextNew ? this.#text(index, content, text, event.logprobs) : undefined;
@@ -170,7 +170,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   readOutput({ output, usage: counts }: JsonObject): void {
     for (const [index, item] of listOf(output).entries()) {
       if (!isJsonObject(item) || this.#items.has(index)) continue;
-      if (typeof item.id !== "string" || !this.#ids.has(item.id)) this.#done(index, item);
+      if (typeof item.id !== "string" || !this.#ids.has(item.id)) this.#finishItem(index, item);
     }
     this.flush();
     const usage = readUsage(counts);
@@ -193,10 +193,10 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   }
 
   /** Reports the pieces of an item that no event has reported. */
-  #done(index: number, item: JsonObject): void {
+  #finishItem(index: number, item: JsonObject): void {
     const reported = this.#reported(index, item);
-    if (reported.done) return;
-    reported.done = true;
+    if (reported.isDone) return;
+    reported.isDone = true;
     switch (textOf(item.type)) {
       case "message": {
         const content = listOf(item.content);
@@ -236,9 +236,9 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     const reported = this.#reported(index);
     const key = `${index} ${summary ? "summary" : "text"}`;
     const last = reported.lastReasoning;
-    const isNext = last !== null && last.key === key && last.index !== part;
+    const beginsSection = last !== null && last.key === key && last.index !== part;
     reported.lastReasoning = { key, index: part };
-    this.blocks.reasoning(isNext ? `\n\n${text}` : text, summary, key);
+    this.blocks.reasoning(beginsSection ? `\n\n${text}` : text, summary, key);
   }
 
   #arguments(index: number, json: string) {
@@ -306,7 +306,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
         lastReasoning: null,
         opened: false,
         arguments: false,
-        done: false,
+        isDone: false,
       };
       this.#items.set(index, reported);
     }
@@ -369,10 +369,10 @@ export function endingOf(status: JsonMember, response: JsonObject, summary: Outp
  * its resource report different ends.
  */
 export function terminalStatus(type: string, response: JsonObject): JsonValue {
-  const named = type.slice("response.".length);
-  const status = response.status ?? named;
-  if (status === named || status === "failed" || status === "cancelled") return status;
-  return named === "failed" ? named : null;
+  const typeStatus = type.slice("response.".length);
+  const status = response.status ?? typeStatus;
+  if (status === typeStatus || status === "failed" || status === "cancelled") return status;
+  return typeStatus === "failed" ? typeStatus : null;
 }
 
 /**

@@ -64,7 +64,7 @@ export function readConversation(
   if (typeof input === "string")
     turns.push({ role: "user", name: null, content: [textPart(input)] });
   if (!Array.isArray(input)) return turns;
-  if (!isOnePrompt(input)) reading.use("conversation", "input");
+  if (!isSinglePrompt(input)) reading.use("conversation", "input");
   let begun = false;
   for (let index = 0; index < input.length; index += 1) {
     const item = input[index];
@@ -78,12 +78,12 @@ export function readConversation(
     reading.refuseMember("missing_field", "input", "must hold something to answer");
   // Other protocols continue a trailing answer; this one does not.
   const last = input.at(-1);
-  if (isJsonObject(last) && isOfAssistant(last)) reading.useNative(`input[${input.length - 1}]`);
+  if (isJsonObject(last) && isAssistantItem(last)) reading.useNative(`input[${input.length - 1}]`);
   return turns;
 }
 
 /** One user message of one text: a plain prompt can carry it. */
-function isOnePrompt(input: readonly JsonValue[]): boolean {
+function isSinglePrompt(input: readonly JsonValue[]): boolean {
   const [item] = input;
   if (input.length !== 1 || !isJsonObject(item) || item.role !== "user") return false;
   const { content } = item;
@@ -92,7 +92,7 @@ function isOnePrompt(input: readonly JsonValue[]): boolean {
   return content.length <= 1 && (!isJsonObject(part) || typeof part.text === "string");
 }
 
-function isOfAssistant(item: JsonObject) {
+function isAssistantItem(item: JsonObject) {
   return item.role === "assistant" || item.type === "function_call" || item.type === "reasoning";
 }
 
@@ -101,8 +101,8 @@ const STORED_ITEM =
 
 function readItem(item: JsonObject, path: string, turns: Turn[], reading: RequestReading): void {
   // A reference may leave its type out.
-  const isBareId = item.type == null && item.id != null && item.role == null;
-  if (isBareId || item.type === "item_reference")
+  const isUntypedReference = item.type == null && item.id != null && item.role == null;
+  if (isUntypedReference || item.type === "item_reference")
     reading.refuseRequest(storedState(path, STORED_ITEM));
   if (item.id != null || item.status != null) reading.dropped.add("item_id_dropped");
   const type = typeof item.type === "string" ? item.type : "message";
@@ -219,7 +219,7 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
   const id = requireText(item.call_id, `${path}.call_id`, reading);
   const name = requireText(item.name, `${path}.name`, reading);
   const text = requireText(item.arguments, `${path}.arguments`, reading);
-  reading.called(id);
+  reading.noteCall(id);
   const json = readArguments(text, `${path}.arguments`, reading);
   return { kind: "tool_call", id, name, arguments: json, cache: null };
 }
@@ -230,7 +230,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "tool");
   // The protocol's newest form has the function's name and no call id.
   if (typeof callId !== "string") reading.useNative(path);
-  else reading.answered(callId, `${path}.call_id`);
+  else reading.noteResult(callId, `${path}.call_id`);
   return {
     callId: textOf(callId),
     content: readContent(output, "tool_result", isResultPart, `${path}.output`, reading),

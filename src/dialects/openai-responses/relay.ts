@@ -61,7 +61,7 @@ import {
   outputCharacters,
   type BodyEdit,
 } from "../relay.ts";
-import { DONE, formatSseEvent } from "../sse.ts";
+import { DONE_EVENT, formatSseEvent } from "../sse.ts";
 
 const ENCRYPTED_REASONING_REQUESTED = editSet("encrypted_reasoning_requested");
 
@@ -185,8 +185,8 @@ export class ResponsesStreamObserver extends RelayedStream {
   }
 
   protected override close(events: Uint8Array[]): void {
-    if (!this.done) this.failAnswer("truncated");
-    if (this.failure === null) events.push(DONE);
+    if (!this.hasEnded) this.failAnswer("truncated");
+    if (this.failure === null) events.push(DONE_EVENT);
   }
 
   override fail(error: ServiceError): Uint8Array {
@@ -254,13 +254,13 @@ export class ResponsesStreamObserver extends RelayedStream {
     this.#count(value);
     const isTagged = tagEvent(value, this.#context.signatureFamily) !== value;
     const isWhole = missing === null && isFullResource(response) && !isTagged;
-    const isNamed = isPrelude || Object.hasOwn(response, "request_id");
-    const named = isWhole && !isNamed ? withRequestId(data, this.#context.requestId) : null;
-    if (named !== null) events.push(formatSseEvent(named, type));
+    const hasRequestId = isPrelude || Object.hasOwn(response, "request_id");
+    const withId = isWhole && !hasRequestId ? withRequestId(data, this.#context.requestId) : null;
+    if (withId !== null) events.push(formatSseEvent(withId, type));
     else events.push(isWhole && isPrelude ? bytes : this.#printed(type, data, missing));
     this.#begun = true;
-    this.done = !isPrelude;
-    this.hasOutput ||= this.done;
+    this.hasEnded = !isPrelude;
+    this.hasOutput ||= this.hasEnded;
   }
 
   /**
@@ -279,8 +279,8 @@ export class ResponsesStreamObserver extends RelayedStream {
       : fillEvent(type, event);
     const isFull = isLifecycle ? isFullResource(response) : filled === event;
     if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
-    const isSame = isFull && !TERMINALS.includes(type);
-    return formatSseEvent(JSON.stringify(isSame ? event : filled), type);
+    const isUnchanged = isFull && !TERMINALS.includes(type);
+    return formatSseEvent(JSON.stringify(isUnchanged ? event : filled), type);
   }
 
   /** The positions that the event lacks; `null` where it has all. */
@@ -335,11 +335,11 @@ function withRequestId(data: string, requestId: string): string | null {
 function namedResponse(bytes: Uint8Array, requestId: string): Uint8Array {
   const member = new TextEncoder().encode(requestIdMember(requestId));
   const begin = bytes.indexOf(0x7b) + 1;
-  const named = new Uint8Array(bytes.length + member.length);
-  named.set(bytes.subarray(0, begin));
-  named.set(member, begin);
-  named.set(bytes.subarray(begin), begin + member.length);
-  return named;
+  const joined = new Uint8Array(bytes.length + member.length);
+  joined.set(bytes.subarray(0, begin));
+  joined.set(member, begin);
+  joined.set(bytes.subarray(begin), begin + member.length);
+  return joined;
 }
 
 /**
@@ -360,8 +360,8 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const isFull = !isFailed && isFullResource(response);
   const failure = isFailed ? end : null;
   const ending = { failure, finish: isFailed ? null : end, usage, dropped: [] };
-  const isNamed = Object.hasOwn(response, "request_id");
-  if (isFull && !isNamed && tagResource(response, signatureFamily) === response) {
+  const hasRequestId = Object.hasOwn(response, "request_id");
+  if (isFull && !hasRequestId && tagResource(response, signatureFamily) === response) {
     return {
       ending: { ...ending, edits: REQUEST_ID_ADDED },
       bytes: namedResponse(bytes, context.requestId),
@@ -381,7 +381,7 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
 
 interface PartialItem {
   readonly item: JsonObject;
-  readonly done: boolean;
+  readonly isDone: boolean;
   readonly pieces: Piece[];
 }
 
@@ -421,7 +421,7 @@ class PartialOutput implements OutputSummary {
     const { output_index: index, item, delta } = event;
     if (typeof index !== "number") return;
     if (ITEM_EVENTS.includes(type) && isJsonObject(item))
-      return this.#put(index, item, type === "response.output_item.done");
+      return this.#setItem(index, item, type === "response.output_item.done");
     const pieces = this.#items.get(index)?.pieces;
     const [kind, numbered] = DELTAS.get(type) ?? [];
     if (
@@ -448,13 +448,13 @@ class PartialOutput implements OutputSummary {
   /** The items in their order; those that were not done are marked as incomplete. */
   items(): readonly JsonObject[] {
     const entries = [...this.#items].toSorted(([left], [right]) => left - right);
-    return entries.map(([, partial]) => (partial.done ? partial.item : asIncomplete(partial)));
+    return entries.map(([, partial]) => (partial.isDone ? partial.item : asIncomplete(partial)));
   }
 
-  #put(index: number, item: JsonObject, done: boolean) {
+  #setItem(index: number, item: JsonObject, isDone: boolean) {
     this.summarize([item]);
     const pieces = this.#items.get(index)?.pieces ?? [];
-    this.#items.set(index, { item, done, pieces });
+    this.#items.set(index, { item, isDone, pieces });
   }
 }
 

@@ -14,7 +14,7 @@ import { blockEvents } from "../answer-events.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage, textOf } from "../json.ts";
 import { codePoints } from "../openai-chat/family.ts";
-import { DONE, formatSseEvent } from "../sse.ts";
+import { DONE_EVENT, formatSseEvent } from "../sse.ts";
 import { printUsage } from "./read-answer.ts";
 import {
   conclusionOf,
@@ -49,7 +49,7 @@ export class ResponsesRenderer implements EventRenderer {
   #model: string;
   #started = false;
   #item: OpenItem | null = null;
-  #refused = false;
+  #hasRefusal = false;
   #usage: TokenUsage | null = null;
 
   constructor(context: AnswerContext, isStream: boolean) {
@@ -94,7 +94,7 @@ export class ResponsesRenderer implements EventRenderer {
     if (event.type === "finish") {
       const response = this.#conclude(event.reason, event.stopSequence);
       this.#emit(`response.${textOf(response.status)}`, { response });
-      this.#printed.push(DONE);
+      this.#printed.push(DONE_EVENT);
       return;
     }
     if (event.type === "usage") this.#usage = mergeUsage(this.#usage, event.usage);
@@ -143,7 +143,7 @@ export class ResponsesRenderer implements EventRenderer {
       const added = { output_index: item.index, item: item.print("in_progress") };
       this.#emit("response.output_item.added", added);
     }
-    if (block.kind === "refusal") this.#refused = true;
+    if (block.kind === "refusal") this.#hasRefusal = true;
     if (isPart && this.#item !== null)
       this.#openPart(this.#item, block.kind === "text" ? "output_text" : "refusal");
   }
@@ -178,8 +178,8 @@ export class ResponsesRenderer implements EventRenderer {
   #closeBlock(item: OpenItem): void {
     const { part } = item;
     if (item.kind === "function_call") {
-      const done = { arguments: item.text };
-      return this.#emitItemEvent("response.function_call_arguments.done", item, done);
+      const members = { arguments: item.text };
+      return this.#emitItemEvent("response.function_call_arguments.done", item, members);
     }
     if (part === null) return;
     const { kind } = part;
@@ -203,7 +203,7 @@ export class ResponsesRenderer implements EventRenderer {
   /** Ends the answer, and gives its resource. */
   #conclude(reason: FinishReason, stopSequence: string | null): JsonObject {
     if (stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
-    const conclusion = conclusionOf(reason, this.#refused);
+    const conclusion = conclusionOf(reason, this.#hasRefusal);
     this.#closeItem(conclusion.status);
     if (this.#usage !== null && printUsage(this.#usage) === null) this.dropped.add("usage_hidden");
     const completed = conclusion.status === "completed" ? this.#context.now() : null;

@@ -5,7 +5,7 @@ import {
   CONVERSATION_FIELDS,
   CORE,
   IDENTITY,
-  OURS,
+  ROUTER,
   STATE,
   type FieldRegistry,
 } from "../request-reading.ts";
@@ -43,8 +43,8 @@ export const RESPONSES_FIELDS: FieldRegistry = {
   context_management: STATE,
   client_metadata: IDENTITY,
   /** The chat protocol's spelling of `text.format`; sent as that. */
-  response_format: OURS,
-  provider: OURS,
+  response_format: ROUTER,
+  provider: ROUTER,
 };
 
 /** Members of `reasoning`, `text` and `stream_options` that canon can hold. */

@@ -128,16 +128,16 @@ const COMPLETED = { status: "completed", incomplete_details: null } as const;
  * Status and details for a finish reason (docs/protocols.md#finish-reasons). A refusal with a text
  * of its own is a completed answer, one without it is a filtered answer.
  *
- * @param refused whether the answer holds a refusal.
+ * @param hasRefusal whether the answer holds a refusal.
  */
-export function conclusionOf(reason: FinishReason, refused: boolean) {
+export function conclusionOf(reason: FinishReason, hasRefusal: boolean) {
   switch (reason) {
     case "stop":
     case "stop_sequence":
     case "tool_calls":
       return COMPLETED;
     case "refusal":
-      return refused ? COMPLETED : incomplete("content_filter");
+      return hasRefusal ? COMPLETED : incomplete("content_filter");
     case "content_filter":
       return incomplete("content_filter");
     case "length":

@@ -60,7 +60,7 @@ function skeletonOf(answer: AnswerBytes, vectors: Vector[]): string {
   const bytes = answer.look();
   const arrays = new NumberArrays(bytes);
   const pieces: string[] = [];
-  let kept = 0;
+  let copiedTo = 0;
   let offset = 0;
   while (offset < bytes.length) {
     const byte = bytes[offset];
@@ -74,12 +74,12 @@ function skeletonOf(answer: AnswerBytes, vectors: Vector[]): string {
       continue;
     }
     const { count, end } = numbers;
-    pieces.push(strict.decode(bytes.subarray(kept, offset)), `[${vectors.length}]`);
+    pieces.push(strict.decode(bytes.subarray(copiedTo, offset)), `[${vectors.length}]`);
     vectors.push(vectorIn(answer, offset, end, count));
-    kept = end;
+    copiedTo = end;
     offset = end;
   }
-  pieces.push(strict.decode(bytes.subarray(kept)));
+  pieces.push(strict.decode(bytes.subarray(copiedTo)));
   return pieces.join("");
 }
 
@@ -196,8 +196,8 @@ function afterNumber(bytes: Uint8Array, start: number): number {
     exponentDigits = offset - first;
     if (exponentDigits === 0) return NONE;
   }
-  const isPlain = exponentDigits < 3 && offset - start <= SURELY_FINITE;
-  return isPlain || Number.isFinite(Number(ascii.decode(bytes.subarray(start, offset))))
+  const isSurelyFinite = exponentDigits < 3 && offset - start <= SURELY_FINITE;
+  return isSurelyFinite || Number.isFinite(Number(ascii.decode(bytes.subarray(start, offset))))
     ? offset
     : NONE;
 }

@@ -56,11 +56,11 @@ function readRanking(
     seen.add(index);
     ranked.push({ index, score });
   }
-  const wanted = wantedResults(request);
+  const resultCount = wantedResults(request);
   // With fewer, a document would be dropped without a record.
-  if (ranked.length < wanted) return faultyAnswer("result_count");
+  if (ranked.length < resultCount) return faultyAnswer("result_count");
   // Sort before the cut: the worst results are cut off.
-  const results = ranked.toSorted(byScore).slice(0, wanted);
+  const results = ranked.toSorted(byScore).slice(0, resultCount);
   return { operation: "rerank", results, ...facts };
 }
 

@@ -58,7 +58,7 @@ export interface UnaryTask {
   /** Endpoint id → the 400 of an endpoint that cannot carry the request. */
   readonly refusals: ReadonlyMap<string, ServiceError>;
   /** The caller accepts an answer with gaps (`on_partial: report`). */
-  readonly takesGaps: boolean;
+  readonly acceptsPartial: boolean;
   /**
    * The whole answer, once every part has ended. A failed part occurs only if the caller accepts
    * gaps and another part has succeeded.
@@ -163,8 +163,8 @@ export function unarySurface<
       const reading = new RequestReading("native_chat", options.unknownFields);
       // Without a prototype, so that a member `__proto__` is sent as a member.
       const extras: Members = Object.create(null);
-      const kept = keptMembers(registry, body, options.edits, reading, extras);
-      const request = read(kept, reading, extras);
+      const members = keptMembers(registry, body, options.edits, reading, extras);
+      const request = read(members, reading, extras);
       const { refusal, stripped, dropped } = reading;
       return refusal ?? { ...plan(request, options, body), stripped, dropped: [...dropped] };
     },
@@ -173,7 +173,7 @@ export function unarySurface<
 
 /** The 400 of an endpoint of another protocol for forwarded members; `null` if there are none. */
 export function refuseExtras(extras: JsonObject): ServiceError | null {
-  const name = Object.keys(extras).find((known) => !isEmptyValue(extras[known]));
+  const name = Object.keys(extras).find((extra) => !isEmptyValue(extras[extra]));
   return name === undefined ? null : untranslatable(shownName(name), "forward");
 }
 
@@ -207,7 +207,7 @@ export function singlePartTask(
   return {
     parts: [{ first: 0, count, callTo: callOf }],
     refusals: refusalsIn(calls),
-    takesGaps: false,
+    acceptsPartial: false,
     answer,
   };
 }
@@ -224,12 +224,12 @@ export function resultOf<Operation extends UnaryResult["operation"]>(
   end: PartEnd | undefined,
   operation: Operation,
 ): Extract<UnaryResult, { readonly operation: Operation }> {
-  if (end === undefined || "failure" in end || !isOf(end.result, operation))
+  if (end === undefined || "failure" in end || !isResultOf(end.result, operation))
     throw new Error(`unary: an answer without a result of ${operation}`);
   return end.result;
 }
 
-function isOf<Operation extends UnaryResult["operation"]>(
+function isResultOf<Operation extends UnaryResult["operation"]>(
   result: UnaryResult,
   operation: Operation,
 ): result is Extract<UnaryResult, { readonly operation: Operation }> {

@@ -74,8 +74,8 @@ export function checkedVectors(
   }
   const length = vectors[0]?.dimension;
   if (vectors.some(({ dimension }) => dimension !== length)) return "dimension_mixed";
-  const wanted = dimensions ?? model.defaultDimensions;
-  return wanted === null || length === wanted ? vectors : "dimension_wrong";
+  const expected = dimensions ?? model.defaultDimensions;
+  return expected === null || length === expected ? vectors : "dimension_wrong";
 }
 
 /** The items of an answer in the order of the inputs. */

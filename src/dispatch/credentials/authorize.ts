@@ -414,11 +414,11 @@ export function createAwsSigner({ service, region, host, keys, now }: AwsSignerO
 }
 
 function headersOf({ headers }: OutgoingRequest): Record<string, string> {
-  const named: Record<string, string> = {};
+  const headersByName: Record<string, string> = {};
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    named[(headers[index] ?? "").toLowerCase()] = headers[index + 1] ?? "";
+    headersByName[(headers[index] ?? "").toLowerCase()] = headers[index + 1] ?? "";
   }
-  return named;
+  return headersByName;
 }
 
 /** Path and query apart. A name that is given twice keeps all its values. */

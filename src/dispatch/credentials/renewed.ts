@@ -44,7 +44,7 @@ export class CredentialsUnavailable extends Error {
   }
 }
 
-interface Held<Value> {
+interface RenewableValue<Value> {
   readonly value: Value;
   readonly renewAt: number;
   readonly usableUntil: number;
@@ -57,7 +57,7 @@ interface Held<Value> {
  */
 export class Renewed<Value> {
   readonly #options: RenewedOptions<Value>;
-  #held: Held<Value> | null = null;
+  #current: RenewableValue<Value> | null = null;
   #renewal: Promise<Value> | null = null;
   #pausedUntil = -Infinity;
 
@@ -71,11 +71,11 @@ export class Renewed<Value> {
    */
   get(): Value | Promise<Value> {
     const now = this.#options.now();
-    const held = this.#held;
-    if (held !== null && now < held.usableUntil) {
-      if (now >= held.renewAt && this.#renewal === null && now >= this.#pausedUntil)
+    const current = this.#current;
+    if (current !== null && now < current.usableUntil) {
+      if (now >= current.renewAt && this.#renewal === null && now >= this.#pausedUntil)
         void this.#renew();
-      return held.value;
+      return current.value;
     }
     if (this.#renewal === null && now < this.#pausedUntil)
       return Promise.reject(new CredentialsUnavailable());
@@ -100,7 +100,7 @@ export class Renewed<Value> {
       if (!(now < usableUntil)) throw new CredentialsUnavailable();
       // A short-lived value, or the old one again, is renewed in the second half of its time.
       const ahead = expiresAt === null ? 0 : Math.min(RENEWED_AHEAD, (expiresAt - now) / 2);
-      this.#held = {
+      this.#current = {
         value,
         usableUntil,
         renewAt: expiresAt === null ? now + UNDATED_LIFE : expiresAt - ahead,

@@ -154,7 +154,7 @@ async function answerVisit(
   answer: (call: SessionCall, recorder: Recorder | null) => Promise<void>,
   fail: (error: ServiceError) => void,
 ) {
-  const { snapshot, done } = runtime.snapshots.take();
+  const { snapshot, release } = runtime.snapshots.take();
   const recorder = isRecorded
     ? new Recorder(runtime, snapshot, "control", requestId, null, incoming.headers)
     : null;
@@ -169,32 +169,32 @@ async function answerVisit(
     fail(error);
   } finally {
     recorder?.close();
-    done();
+    release();
   }
 }
 
 function answerSession(visit: Visit): Promise<void> {
   const { incoming, response, common, requestId } = visit;
-  const isEnd = /^\/console\/session\/end(?:\?|$)/.test(incoming.url ?? "");
+  const endsSession = /^\/console\/session\/end(?:\?|$)/.test(incoming.url ?? "");
   const isPost = incoming.method === "POST";
   const fail = (error: ServiceError) =>
     sendError(response, printerAt("/console"), error, requestId, common);
   const answerCall = async (call: SessionCall, recorder: Recorder | null) => {
     const { json, cookie } = await (recorder !== null
       ? startSession(call, recorder)
-      : isEnd && isPost
+      : endsSession && isPost
         ? endSession(call)
         : showSession(call));
     const headers = cookie === undefined ? common : [...common, "set-cookie", cookie];
     sendText(response, 200, JSON.stringify(json), headers);
   };
-  return answerVisit(visit, isPost && !isEnd, answerCall, fail);
+  return answerVisit(visit, isPost && !endsSession, answerCall, fail);
 }
 
 /** The browser is on its way: who reads the answer is a person, so it is a sentence. */
 function answerSignIn(visit: Visit): Promise<void> {
   const { incoming, response, common, requestId } = visit;
-  const isReturn = /^\/console\/oidc\/callback(?:\?|$)/.test(incoming.url ?? "");
+  const isCallback = /^\/console\/oidc\/callback(?:\?|$)/.test(incoming.url ?? "");
   const fail = ({ status, message, code }: ServiceError) =>
     sendText(
       response,
@@ -210,7 +210,7 @@ function answerSignIn(visit: Visit): Promise<void> {
     const set = cookies.flatMap((cookie) => ["set-cookie", cookie]);
     sendText(response, 302, "", [...common, ...set, "location", location], "text/plain");
   };
-  return answerVisit(visit, isReturn, answerCall, fail);
+  return answerVisit(visit, isCallback, answerCall, fail);
 }
 
 /** A redirect with cookies. */
@@ -252,13 +252,16 @@ export async function finishSignIn(call: SessionCall, recorder: Recorder): Promi
   const client = await console.oidcClient(settings.oidc);
   const found = await client.finish(new URL(`${settings.url}${CALLBACK}${search}`), check);
   if ("fault" in found) throw faultError(found);
-  const named = new Set(settings.roles.map(({ group }) => group));
-  const person: Person = { ...found, groups: found.groups.filter((group) => named.has(group)) };
+  const mappedGroups = new Set(settings.roles.map(({ group }) => group));
+  const person: Person = {
+    ...found,
+    groups: found.groups.filter((group) => mappedGroups.has(group)),
+  };
   const now = Date.now();
   const workspaceRoles = rolesOfPerson(snapshot, person, now + timesOf(snapshot).absolute);
   if (workspaceRoles === null) throw noRole(settings, found);
   recorder.caller = workspaceRoles[0].identity;
-  orRefuse(await recorder.answered());
+  orRefuse(await recorder.recordAnswer());
   const { cookie: started } = await beginSession(call, person, now);
   const cookies = [started, formatCookie("signalbox_sign_in", "", secure, 0)];
   return { location: "/console/", cookies };
@@ -295,14 +298,14 @@ function faultError({ fault }: SignInFault) {
 }
 
 function noRole({ roles, oidc }: Configured, { groups }: Person): RefusalError {
-  const wanted = [...new Set(roles.map(({ group, role }) => `${group} (${role})`))].join(", ");
+  const mappings = [...new Set(roles.map(({ group, role }) => `${group} (${role})`))].join(", ");
   const found =
     groups.length === 0
       ? `the claim ${oidc.groupsClaim} lists no groups`
       : "none of your groups has a role";
   return refusal(
     "no_role",
-    `You are signed in at the identity provider, but ${found} here. Ask for one of these groups: ${wanted}.`,
+    `You are signed in at the identity provider, but ${found} here. Ask for one of these groups: ${mappings}.`,
   );
 }
 
@@ -346,14 +349,14 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
     stopOrder: runtime.stopOrder,
   });
   if (body === "aborted") throw new RefusalError(null);
-  const { value: sent } = orRefuse(body);
-  if (typeof sent.key === "string") recorder.caller = runtime.recognise(sent.key);
+  const { value: credentials } = orRefuse(body);
+  if (typeof credentials.key === "string") recorder.caller = runtime.recognise(credentials.key);
   const now = Date.now();
-  const identity = await holderOfBody(call, sent, now);
+  const identity = await holderOfBody(call, credentials, now);
   recorder.caller = identity;
   const workspaceRoles = rolesOfKey(snapshot, identity);
   if (workspaceRoles === null) throw noConsoleScope(identity);
-  orRefuse(await recorder.answered());
+  orRefuse(await recorder.recordAnswer());
   const holder = { key: identity.keyId };
   const { value, record, cookie } = await beginSession(call, holder, now, identity.expiresAt);
   return {
@@ -407,16 +410,16 @@ async function holderOfBody(
     const keyId = console.takeCode(code, now);
     const identity = keyId === null ? null : await console.holderOf(keyId, now);
     if (identity !== null) return identity;
-    throw refused("The link has been used, or is older than ten minutes; sign in with a key.");
+    throw invalidKey("The link has been used, or is older than ten minutes; sign in with a key.");
   }
   if (typeof key !== "string") throw badRequest("invalid_body", "`key` and `code` are texts.");
   let verified = runtime.verify(key, now);
   if (!verified.ok && (await runtime.lookUp(key))) verified = runtime.verify(key, now);
   if (verified.ok) return verified.identity;
-  throw refused("The service key is not valid: it is mistyped, unknown, expired or revoked.");
+  throw invalidKey("The service key is not valid: it is mistyped, unknown, expired or revoked.");
 }
 
-function refused(message: string) {
+function invalidKey(message: string) {
   return refusal("invalid_api_key", message);
 }
 

@@ -72,9 +72,9 @@ export function csrfToken(value: string): string {
 
 /** Whether the request has the token of its session. */
 export function hasCsrfToken(headers: IncomingHttpHeaders, value: string): boolean {
-  const sent = Buffer.from(String(headers["x-signalbox-csrf"] ?? ""));
+  const received = Buffer.from(String(headers["x-signalbox-csrf"] ?? ""));
   const expected = Buffer.from(csrfToken(value));
-  return sent.length === expected.length && timingSafeEqual(sent, expected);
+  return received.length === expected.length && timingSafeEqual(received, expected);
 }
 
 /**
@@ -252,8 +252,8 @@ export function chosenRole(
   headers: IncomingHttpHeaders,
 ): WorkspaceRole {
   const workspace = headers["x-signalbox-workspace"] ?? workspaceRoles[0].identity.workspace;
-  const chosen = workspaceRoles.find(({ identity }) => identity.workspace === workspace);
-  if (chosen !== undefined) return chosen;
+  const match = workspaceRoles.find(({ identity }) => identity.workspace === workspace);
+  if (match !== undefined) return match;
   throw refusal(
     "workspace_not_allowed",
     "The session may not see the workspace that x-signalbox-workspace names.",
@@ -286,9 +286,9 @@ export async function admitSession(
   ) {
     throw csrfFailed(identity);
   }
-  const mayCall = ({ scopes: granted }: Identity) => scopes.some((scope) => granted.has(scope));
-  if (mayCall(identity)) {
-    const identities = found.workspaceRoles.map((each) => each.identity).filter(mayCall);
+  const hasAnyScope = ({ scopes: granted }: Identity) => scopes.some((scope) => granted.has(scope));
+  if (hasAnyScope(identity)) {
+    const identities = found.workspaceRoles.map((each) => each.identity).filter(hasAnyScope);
     return { error: null, identity, identities };
   }
   const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;

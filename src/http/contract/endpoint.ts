@@ -104,7 +104,7 @@ const TOKEN_ENDPOINT = /^(?:https?:\/\/[^/?#]*)?\/v1\/credentials\/exchange(?:[?
  * Whether exchanged tokens, and with them web pages, can call it: models and inference. Managing
  * keys and exchanging them is not for pages.
  */
-export function takesTokens({ listener, scopes, id }: EndpointFacts): boolean {
+export function acceptsTokens({ listener, scopes, id }: EndpointFacts): boolean {
   const [scope] = scopes;
   return (
     listener === "public" &&

@@ -14,7 +14,7 @@ import { DESCRIBED_ERRORS } from "./document/error-rows.ts";
 import { ErrorAnswers } from "./document/error-answers.ts";
 import { REQUEST_HEADERS } from "./document/request-headers.ts";
 import { headerComponents, headersOf } from "./document/response-headers.ts";
-import { type Endpoint, TAGS, takesTokens } from "./endpoint.ts";
+import { type Endpoint, TAGS, acceptsTokens } from "./endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 import { COMPONENT_SCHEMAS } from "../validate-body.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
@@ -157,7 +157,7 @@ const PATH_NAMES: Readonly<Partial<Record<Endpoint["tag"], string>>> = {
  * gives it. It is modelled as OpenAPI 3.2 does for `itemSchema`: `data` is a string, and
  * `contentSchema` describes the JSON in it.
  */
-function serverSentEvent({ events, isNamed, hasDone, ends }: EventStream): JsonObject {
+function serverSentEvent({ events, hasEventNames, hasDoneEvent, ends }: EventStream): JsonObject {
   const json: JsonObject = {
     type: "string",
     contentMediaType: "application/json",
@@ -167,21 +167,23 @@ function serverSentEvent({ events, isNamed, hasDone, ends }: EventStream): JsonO
     title: `ServerSent${titleOf(events)}`,
     description: `One event of the stream. The answer is complete if the stream ends with: ${ends}`,
     type: "object",
-    required: isNamed && !hasDone ? ["event", "data"] : ["data"],
+    required: hasEventNames && !hasDoneEvent ? ["event", "data"] : ["data"],
     properties: {
       event: {
         type: "string",
-        description: isNamed
+        description: hasEventNames
           ? "The event's name: `type` of its data. Only `[DONE]` has none."
           : "Events of this stream have no name.",
       },
-      data: hasDone ? { anyOf: [{ const: DONE, description: "The last event." }, json] } : json,
+      data: hasDoneEvent
+        ? { anyOf: [{ const: DONE_DATA, description: "The last event." }, json] }
+        : json,
     },
   };
 }
 
 /** Data of the last event in OpenAI's protocols; it is not JSON. */
-const DONE = "[DONE]";
+const DONE_DATA = "[DONE]";
 
 /**
  * Events of a recorded stream as examples by name: the first of each name; of a stream without
@@ -193,7 +195,7 @@ function eventExamples(stream: string): Readonly<Record<string, JsonObject>> {
     const data = /^data: (.*)$/m.exec(event)?.[1];
     const name = /^event: (.*)$/m.exec(event)?.[1];
     if (data === undefined) continue;
-    if (data === DONE) shown.done = { data };
+    if (data === DONE_DATA) shown.done = { data };
     else if (name !== undefined) shown[name] ??= { event: name, data };
     else if (shown.first === undefined) shown.first = { data };
     else shown.last = { data };
@@ -229,7 +231,7 @@ function securityOf(endpoint: Endpoint): readonly JsonObject[] {
   const schemes = [
     "serviceKey",
     ...(endpoint.path.startsWith("/api/v1/") ? ["apiKey"] : []),
-    ...(takesTokens(endpoint) ? ["exchangedToken"] : []),
+    ...(acceptsTokens(endpoint) ? ["exchangedToken"] : []),
   ];
   return schemes.flatMap((scheme) => endpoint.scopes.map((scope) => ({ [scheme]: [scope] })));
 }

@@ -72,14 +72,14 @@ export function page<Item extends { readonly id: string }>(
   print: (item: Item) => JsonObject,
 ): { readonly json: JsonObject } {
   const { limit, after, before, isEmpty } = readBounds(query);
-  const wanted = items.filter(
+  const inRange = items.filter(
     ({ id }) => !isEmpty && (after === null || id > after) && (before === null || id < before),
   );
-  const shown = before === null ? wanted.slice(0, limit) : wanted.slice(-limit);
+  const shown = before === null ? inRange.slice(0, limit) : inRange.slice(-limit);
   return {
     json: {
       data: shown.map(print),
-      has_more: shown.length < wanted.length,
+      has_more: shown.length < inRange.length,
       first_id: shown[0]?.id ?? null,
       last_id: shown.at(-1)?.id ?? null,
     },
@@ -98,7 +98,7 @@ function readBounds(query: URLSearchParams): PageBounds {
     );
   }
   const lifecycles = [...query.getAll("lifecycle[]"), ...query.getAll("lifecycle")];
-  if (lifecycles.some((lifecycle) => !LIFECYCLES.some((known) => known === lifecycle))) {
+  if (lifecycles.some((lifecycle) => !LIFECYCLES.some((value) => value === lifecycle))) {
     throw badRequest(
       "invalid_value",
       `lifecycle[] must be one of ${LIFECYCLES.join(", ")}`,
@@ -111,11 +111,11 @@ function readBounds(query: URLSearchParams): PageBounds {
 /** Routes as models, in the two shapes that clients list models in (docs/api.md#models). */
 export const CATALOGUE_HANDLERS = {
   listModels: async (call) => ({
-    json: { object: "list", data: (await listed(call)).map(openAiModel) },
+    json: { object: "list", data: (await visibleRoutes(call)).map(openAiModel) },
   }),
   retrieveModel: (call) => oneOf(call, openAiModel),
   listAnthropicModels: async (call) => {
-    const items = (await listed(call)).map((usable) => ({ id: usable.route.id, usable }));
+    const items = (await visibleRoutes(call)).map((usable) => ({ id: usable.route.id, usable }));
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
   retrieveAnthropicModel: (call) => oneOf(call, anthropicModel),
@@ -125,7 +125,7 @@ export const CATALOGUE_HANDLERS = {
  * Routes on which a plain request of the key gets through; with `all=true` the workspace's other
  * routes too.
  */
-async function listed(call: ControlCall): Promise<readonly ListedRoute[]> {
+async function visibleRoutes(call: ControlCall): Promise<readonly ListedRoute[]> {
   const { decider, identity, served, budget } = await callersView(call);
   const routes = listedRoutes(decider, identity, served, budget);
   return call.url.searchParams.get("all") === "true"
@@ -136,7 +136,7 @@ async function listed(call: ControlCall): Promise<readonly ListedRoute[]> {
 /** The entry that the path names. */
 async function oneOf(
   call: ControlCall,
-  print: (listed: ListedRoute) => JsonObject,
+  print: (route: ListedRoute) => JsonObject,
 ): Promise<ControlAnswer> {
   const { decider, identity, served, budget } = await callersView(call);
   const found = listedRoute(decider, identity, served, call.parameter, budget);
@@ -455,8 +455,8 @@ function usableWith(
     );
   const plans = new Map(offered.map((operation) => [operation, planWith(operation)]));
   const operations = offered.filter((operation) => plans.get(operation)?.length !== 0);
-  const planned = new Set([...plans.values()].flat().map(({ endpoint }) => endpoint.id));
-  const [first, ...rest] = candidates.filter(({ endpoint }) => planned.has(endpoint.id));
+  const plannedIds = new Set([...plans.values()].flat().map(({ endpoint }) => endpoint.id));
+  const [first, ...rest] = candidates.filter(({ endpoint }) => plannedIds.has(endpoint.id));
   if (first === undefined) return null;
   const models = [first, ...rest].flatMap(({ endpoint }) => table.models[endpoint.model] ?? []);
   const answers = new Map<string, boolean>();

@@ -89,7 +89,7 @@ const MEMBERS = {
  */
 function readDecisionQuery(query: URLSearchParams, workspaces: readonly string[]): EvidenceSearch {
   const instant = (parameter: "start" | "end") => readInstant(query.get(parameter) ?? "");
-  const wanted = Object.entries(MEMBERS).flatMap(([parameter, member]) => {
+  const filters = Object.entries(MEMBERS).flatMap(([parameter, member]) => {
     const value = query.get(parameter);
     return value === null ? [] : [{ member, value }];
   });
@@ -104,9 +104,9 @@ function readDecisionQuery(query: URLSearchParams, workspaces: readonly string[]
     limit: readCount(query, "limit", DECISION_QUERY),
     cursor: query.get("cursor"),
     // As the record's text has it: JSON without spaces.
-    contains: wanted.map(({ member, value }) => `"${member}":${JSON.stringify(value)}`),
+    contains: filters.map(({ member, value }) => `"${member}":${JSON.stringify(value)}`),
     accepts: ({ decision, outcome }) =>
-      wanted.every(({ member, value }) => decision[member] === value) &&
+      filters.every(({ member, value }) => decision[member] === value) &&
       (kind === null || isOperation(decision.operation) === (kind === "inference")) &&
       (terminal === null || (outcome?.terminal ?? "running") === terminal) &&
       (provider === null ||
@@ -207,7 +207,7 @@ function explanationAnswer({ table, policies }: Decider, record: DecisionRecord)
   // Health is not recorded: an order by the health of now would not be that of then.
   return {
     ...facts,
-    same_result: isSame(recorded, decision),
+    same_result: isSameOutcome(recorded, decision),
     explanation: explain(explained, decision, null),
   };
 }
@@ -218,7 +218,7 @@ function sampleOf(record: DecisionRecord, zones: readonly string[] = []): Eviden
   return read === null || "unsupportedSetting" in read ? null : read;
 }
 
-function isSame({ outcome, reason, plan }: EvidenceSample, decision: Decision): boolean {
+function isSameOutcome({ outcome, reason, plan }: EvidenceSample, decision: Decision): boolean {
   if (decision.outcome === "deny") return outcome === "deny" && reason === decision.denial.reason;
   return (
     outcome === "route" && decision.plan.map(({ endpoint }) => endpoint.id).join() === plan.join()

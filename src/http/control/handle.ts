@@ -92,7 +92,7 @@ async function handleControl(
   response: ServerResponse,
 ): Promise<void> {
   const { runtime, endpoint } = served;
-  const { snapshot, done } = runtime.snapshots.take();
+  const { snapshot, release } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const recorder = new Recorder(
@@ -128,7 +128,7 @@ async function handleControl(
     send(error);
   } finally {
     recorder.close();
-    done();
+    release();
   }
 }
 
@@ -148,7 +148,7 @@ async function answerKey(
 ): Promise<ControlAnswer> {
   const { runtime, snapshot, endpoint, incoming, console } = visit;
   const recordChange: ControlCall["recordChange"] = async (change) => {
-    orRefuse(await recorder.answered(change));
+    orRefuse(await recorder.recordAnswer(change));
   };
   if (isTokenEndpoint(endpoint.path) && mayBeWorkload(snapshot, incoming)) {
     // The body shows who calls: it is read first, up to a bound of its own.
@@ -168,7 +168,7 @@ async function answerKey(
   const covered = identities.map(({ workspace }) => workspace);
   const managed = identities.filter(managesKeys).map(({ workspace }) => workspace);
   const answer = await answerVisit({ ...visit, covered, managed }, identity, recordChange);
-  orRefuse(await recorder.answered());
+  orRefuse(await recorder.recordAnswer());
   return answer;
 }
 
@@ -339,10 +339,10 @@ async function replicasOf({ decisions }: Runtime): Promise<HealthAnswer["replica
 /** Endpoints of the workspaces' routes, in the order of each, with the routes that have them. */
 function endpointsOf(
   { workspaces, routes }: RoutingTable,
-  wanted: readonly string[],
+  workspaceIds: readonly string[],
 ): readonly { readonly id: string; readonly routes: readonly string[] }[] {
   const approved = new Set(
-    wanted.flatMap((workspace) => workspaces[workspace]?.approve.routes ?? []),
+    workspaceIds.flatMap((workspace) => workspaces[workspace]?.approve.routes ?? []),
   );
   const approvedRoutes = [...approved].flatMap((id) => routes[id] ?? []);
   const lines = approvedRoutes.flatMap(({ id: route, tiers }) =>

@@ -59,7 +59,7 @@ export async function* cellsOf(
  * @throws {RefusalError}
  */
 export function checkQuery(
-  given: URLSearchParams,
+  received: URLSearchParams,
   {
     tag,
     body,
@@ -69,11 +69,11 @@ export function checkQuery(
 ): void {
   const schemas: Readonly<Record<string, JsonObject>> = { ...query, ...optionalQuery };
   if (body === null && READINGS.has(tag)) {
-    for (const name of given.keys())
+    for (const name of received.keys())
       if (!Object.hasOwn(schemas, name)) throw unknown(name, Object.keys(schemas));
   }
   for (const [name, schema] of Object.entries(schemas)) {
-    const values = given.getAll(name);
+    const values = received.getAll(name);
     if (schema.type === "array" || (values.length === 0 && !Object.hasOwn(query, name))) continue;
     const rule = values.length > 1 ? "must be given once" : brokenRule(values[0] ?? "", schema);
     if (rule !== null) throw badRequest("invalid_value", `${name} ${rule}`, name);

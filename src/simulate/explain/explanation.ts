@@ -60,7 +60,7 @@ interface AsOfNow {
   readonly arrangementOf: (decision: RouteDecision) => {
     readonly order: readonly Candidate[];
     /** `order` is one draw of several. */
-    readonly isByChance: boolean;
+    readonly isRandom: boolean;
   } | null;
 }
 
@@ -108,7 +108,7 @@ export function explain(
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
     plan: (arranged?.order ?? routed?.plan ?? []).map((candidate) => plannedFacts(candidate, now)),
-    arrangement: arranged && { decided: planned, by_chance: arranged.isByChance },
+    arrangement: arranged && { decided: planned, by_chance: arranged.isRandom },
     max_candidates: routed?.maxCandidates ?? null,
     denial: denialFacts(denial, revisionOf),
     error:

@@ -211,10 +211,10 @@ function play(exchange: ExchangePlan, frames: readonly Uint8Array[]) {
   const events = frames.flatMap((bytes) => stream.push(bytes));
   const { failure, usage } = stream;
   if (failure !== null)
-    return { text: textOf(events), failure, usage, finish: null, done: stream.done };
-  const { done } = stream;
+    return { text: textOf(events), failure, usage, finish: null, hasEnded: stream.hasEnded };
+  const { hasEnded } = stream;
   const { ending, events: rest } = stream.endStream();
-  return { ...ending, text: textOf([...events, ...rest]), done };
+  return { ...ending, text: textOf([...events, ...rest]), hasEnded };
 }
 
 const textOf = (events: readonly Uint8Array[]) => decoder.decode(joined(events));
@@ -231,7 +231,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
       usage: { input: 7, output: 9, cacheRead: null, cacheWrite: null, reasoning: null },
       dropped: [],
       edits: 0,
-      done: true,
+      hasEnded: true,
     });
   });
 
@@ -249,8 +249,8 @@ describe("a stream of Bedrock's InvokeModel", () => {
     const bytes = joined(chunks(...ANSWER));
     for (const exchange of [streaming, translated({ stream: true })]) {
       for (let length = 0; length < bytes.length; length += 1) {
-        const { failure, done } = play(exchange, [bytes.subarray(0, length)]);
-        expect([failure?.kind, done], String(length)).toEqual(["truncated", false]);
+        const { failure, hasEnded } = play(exchange, [bytes.subarray(0, length)]);
+        expect([failure?.kind, hasEnded], String(length)).toEqual(["truncated", false]);
       }
       expect(play(exchange, [bytes])).toMatchObject({ failure: null, finish: "stop" });
     }
@@ -363,8 +363,8 @@ describe("a stream of Bedrock's InvokeModel", () => {
     const pretty = chunk(JSON.stringify(open, null, 2));
     const broken = chunk('{"type":"ping",\n\r"a":1}');
     const forged = chunk(JSON.stringify({ type: "x\nevent: message_stop", a: 1 }));
-    const { text, done } = play(streaming, [...chunks(start), pretty, broken, forged]);
-    expect([text, done]).toEqual([
+    const { text, hasEnded } = play(streaming, [...chunks(start), pretty, broken, forged]);
+    expect([text, hasEnded]).toEqual([
       `${sseOf(start, open, { type: "ping", a: 1 })}data: {"type":"x\\nevent: message_stop","a":1}\n\n`,
       false,
     ]);

@@ -212,7 +212,7 @@ describe("the stream on its way back", () => {
     const events = [start, open, ping, delta, unknown, close, change, stop];
     const observer = observe();
     expect(events.flatMap((event) => observer.push(event))).toEqual(events);
-    expect(observer.done).toBe(true);
+    expect(observer.hasEnded).toBe(true);
     expect(observer.endStream()).toEqual({
       events: [],
       ending: {

@@ -262,10 +262,10 @@ describe("a relayed stream", () => {
   it("is done at [DONE] and relays nothing after it, in the same chunk or a later one", () => {
     const observer = chatSurface.relay.observe(contextOf(parse({ stream: true })));
     observer.push(delta("a", "stop"));
-    expect(observer.done).toBe(false);
+    expect(observer.hasEnded).toBe(false);
     const late = Buffer.concat([done, delta("late"), chunk({ error: {} })]);
     expect(text(observer.push(late))).toBe(text([done]));
-    expect(observer.done).toBe(true);
+    expect(observer.hasEnded).toBe(true);
     expect(text(observer.push(delta("later")))).toBe("");
     expect(observer.endStream()).toMatchObject({
       ending: { failure: null, finish: "stop" },

@@ -362,7 +362,7 @@ describe("the content type of a stream", () => {
     failure: null,
     hasOutput: true,
     outputCharacters: 0,
-    done: false,
+    hasEnded: false,
     endStream: () => ({
       ending: { failure: null, finish: "stop", usage: null, dropped: [] },
       events: [],

@@ -102,7 +102,11 @@ function answerOf(reply: Reply, inputs: readonly string[]): unknown {
  * A task whose inputs are the texts, in parts of `size`, and whose reader takes only the very list
  * that was sent.
  */
-export function echoTask(inputs: readonly string[], size: number, takesGaps: boolean): UnaryTask {
+export function echoTask(
+  inputs: readonly string[],
+  size: number,
+  acceptsPartial: boolean,
+): UnaryTask {
   const parts: UnaryPart[] = [];
   for (let first = 0; first < inputs.length; first += size) {
     const own = inputs.slice(first, first + size);
@@ -139,7 +143,7 @@ export function echoTask(inputs: readonly string[], size: number, takesGaps: boo
     stripped: [],
     dropped: [],
     refusals: new Map(),
-    takesGaps,
+    acceptsPartial,
     answer: () => {
       throw new Error("not called here");
     },

@@ -69,7 +69,7 @@ describe("gathering parts", () => {
     const log = emptyCallLog();
     const gathered = await new Gathering(jobOf([{ id: "a", reply: () => ok }], log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(gathered.answered.map(({ searches }) => searches)).toEqual([0, 0, 0, 0, 0]);
+    expect(gathered.answeredParts.map(({ searches }) => searches)).toEqual([0, 0, 0, 0, 0]);
     expect(log.calls).toHaveLength(5);
     expect(log.most).toBe(4);
     expect(gathered.attempts).toMatchObject([
@@ -334,7 +334,7 @@ describe("gathering parts", () => {
       const stubs = ["a", "b"].map((id) => ({ id, reply: () => ok }));
       const gathered = await new Gathering(jobOf(stubs, log, { task, maxAnswerBytes: 5 })).run();
       expect(gathered.error).toMatchObject({ status: 502, code: "upstream_too_large" });
-      expect(gathered.answered).toHaveLength(4);
+      expect(gathered.answeredParts).toHaveLength(4);
       // No other endpoint is paid for a part that cannot be kept, and no part begins afterwards.
       expect(log.calls.filter(({ endpoint }) => endpoint === "b")).toEqual([]);
       expect(log.calls.length).toBeLessThan(9);
@@ -374,7 +374,7 @@ describe("parts under any faults", () => {
         fc.boolean(),
         fc.array(fc.infiniteStream(reply), { minLength: 1, maxLength: 3 }),
         fc.integer({ min: 1, max: 4 }),
-        async (count, size, takesGaps, streams, maxAttempts) => {
+        async (count, size, acceptsPartial, streams, maxAttempts) => {
           const log = emptyCallLog();
           const stubs = streams.map((stream, index) => ({
             id: `p${index}`,
@@ -383,7 +383,7 @@ describe("parts under any faults", () => {
           }));
           const inputs = Array.from({ length: count }, (_, index) => `i${index}`);
           const { job, gates } = fixtureOf(stubs, log);
-          const task = echoTask(inputs, size, takesGaps);
+          const task = echoTask(inputs, size, acceptsPartial);
           const gathered = await new Gathering(jobOf([], log, { ...job, task, maxAttempts })).run();
           const texts = textsOf(gathered);
           if (texts === null) expect(gathered.error).not.toBeNull();
@@ -391,7 +391,7 @@ describe("parts under any faults", () => {
             expect(texts).toHaveLength(task.parts.length);
             for (const [position, part] of task.parts.entries()) {
               const expected = inputs.slice(part.first, part.first + part.count);
-              if (texts[position] === null) expect(takesGaps).toBe(true);
+              if (texts[position] === null) expect(acceptsPartial).toBe(true);
               else expect(texts[position]).toEqual(expected);
             }
           }

@@ -151,7 +151,7 @@ function relayed(
 ): { readonly text: string; readonly end: string } {
   const sent: Uint8Array[] = [];
   for (const part of parts) {
-    if (stream.failure !== null || stream.done) break;
+    if (stream.failure !== null || stream.hasEnded) break;
     sent.push(...stream.push(part));
   }
   if (stream.failure !== null) return { text: "", end: stream.failure.kind };

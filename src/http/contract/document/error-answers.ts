@@ -124,11 +124,11 @@ function schemaOf(endpoint: Endpoint, rows: readonly DescribedError[]): JsonObje
 function codesOf(rows: readonly DescribedError[]): JsonObject {
   const codes = rows.map(({ code }) => code).filter((code) => typeof code === "string");
   const patterns = rows.map(({ code }) => code).filter((code) => typeof code !== "string");
-  const listed = { enum: codes };
-  if (patterns.length === 0) return listed;
+  const codeSchema = { enum: codes };
+  if (patterns.length === 0) return codeSchema;
   return {
     anyOf: [
-      ...(codes.length === 0 ? [] : [listed]),
+      ...(codes.length === 0 ? [] : [codeSchema]),
       ...patterns.map(({ pattern }) => ({ pattern })),
     ],
   };

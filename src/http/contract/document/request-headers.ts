@@ -1,6 +1,6 @@
 import { TEXT } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { takesTokens, type Endpoint } from "../endpoint.ts";
+import { acceptsTokens, type Endpoint } from "../endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "../inference-endpoints.ts";
 
 /** A header of requests that the router itself reads. */
@@ -50,7 +50,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     description:
       "Set by browsers: the origin of the page. A token that is bound to an origin works from that origin only.",
     schema: TEXT,
-    isReadBy: takesTokens,
+    isReadBy: acceptsTokens,
   },
   {
     name: "x-request-timeout-ms",

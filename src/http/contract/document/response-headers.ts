@@ -6,7 +6,7 @@ import { COUNT, TEXT } from "../../../canon/json/schema.ts";
 import { ANTHROPIC_FAMILY } from "../../../dialects/anthropic-messages/render.ts";
 import { OPENAI_FAMILY } from "../../../dialects/openai-chat/family.ts";
 import { DESCRIBED_ERRORS } from "./error-rows.ts";
-import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";
+import { isTokenEndpoint, acceptsTokens, type Endpoint } from "../endpoint.ts";
 
 /** A header of answers. */
 interface ResponseHeader {
@@ -16,7 +16,7 @@ interface ResponseHeader {
   /**
    * `never`, or whether every answer of this status has it. @param status 200, or that of an error.
    */
-  readonly isSent: (endpoint: Endpoint, status: number) => "always" | "sometimes" | "never";
+  readonly presence: (endpoint: Endpoint, status: number) => "always" | "sometimes" | "never";
 }
 
 const isInference = ({ kind }: Endpoint): boolean => kind === "inference";
@@ -66,10 +66,10 @@ function hasRetryAfter(status: number): boolean {
 /** Rate-limit headers of each family. */
 const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flatMap((measure) =>
   [OPENAI_FAMILY, ANTHROPIC_FAMILY].flatMap((family) => {
-    const isSent = where(
+    const presence = where(
       (endpoint) => endpoint.kind === "inference" && endpoint.surface.family === family,
     );
-    return family.limitHeaderFacts(measure).map((facts) => ({ ...facts, isSent }));
+    return family.limitHeaderFacts(measure).map((facts) => ({ ...facts, presence }));
   }),
 );
 
@@ -79,45 +79,45 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     name: "x-request-id",
     description: "Identifies the request in the evidence and in the logs. Every answer has one.",
     schema: { ...TEXT, pattern: "^req_" },
-    isSent: always,
+    presence: always,
   },
-  { name: "request-id", description: "The same as x-request-id.", schema: TEXT, isSent: always },
+  { name: "request-id", description: "The same as x-request-id.", schema: TEXT, presence: always },
   {
     name: "x-client-request-id",
     description: "The caller's own id of the request, if it sent one.",
     schema: { ...TEXT, pattern: "^[!-~]{1,128}$" },
-    isSent: () => "sometimes",
+    presence: () => "sometimes",
   },
   {
     name: "x-signalbox-decision",
     description: "Identifies the decision: the request id with another prefix.",
     schema: { ...TEXT, pattern: "^dec_" },
-    isSent: handled,
+    presence: handled,
   },
   {
     name: "x-signalbox-table",
     description: "The first 12 digits of the digest of the routing table that decided.",
     schema: { ...TEXT, pattern: "^[0-9a-f]{12}$" },
-    isSent: handled,
+    presence: handled,
   },
   {
     name: "x-signalbox-attempts",
     description: "Number of provider calls that were made for it.",
     schema: COUNT,
-    isSent: handled,
+    presence: handled,
   },
   {
     name: "server-timing",
     description: "Milliseconds that the router itself took.",
     schema: { ...TEXT, pattern: "^router;dur=" },
-    isSent: handled,
+    presence: handled,
   },
   {
     name: "x-signalbox-route",
     description:
       "The route, and the endpoint, provider and region that answered: a list if several endpoints answered parts of a batch.",
     schema: TEXT,
-    isSent: (endpoint, status) => (isInference(endpoint) ? handled(endpoint, status) : "never"),
+    presence: (endpoint, status) => (isInference(endpoint) ? handled(endpoint, status) : "never"),
   },
   {
     name: "x-signalbox-edits",
@@ -127,20 +127,20 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
       ...Object.entries(EDIT_VALUES).map(([value, meaning]) => `\n- \`${value}\`: ${meaning}.`),
     ].join(" "),
     schema: { ...TEXT, pattern: `^${EDIT}(, ${EDIT})*$` },
-    isSent: where((endpoint, status) => isInference(endpoint) && status === 200),
+    presence: where((endpoint, status) => isInference(endpoint) && status === 200),
   },
   {
     name: "x-signalbox-simulated",
     description: "`true`: the built-in simulated upstream answered instead of a provider.",
     schema: { const: "true" },
-    isSent: where((endpoint, status) => isInference(endpoint) && status === 200),
+    presence: where((endpoint, status) => isInference(endpoint) && status === 200),
   },
   ...LIMITS,
   {
     name: "x-should-retry",
     description: "`false`: the same request would fail again. Official clients then do not retry.",
     schema: { const: "false" },
-    isSent: (endpoint, status) => {
+    presence: (endpoint, status) => {
       const answers = answersOf(endpoint, status);
       if (answers.every((answer) => answer?.retryable !== true))
         return answers.length === 0 ? "never" : "always";
@@ -153,7 +153,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     name: "retry-after",
     description: "Seconds to wait before a retry.",
     schema: COUNT,
-    isSent: where(
+    presence: where(
       (endpoint, status) =>
         hasRetryAfter(status) ||
         answersOf(endpoint, status).some((answer) => (answer?.retryAfter ?? null) !== null),
@@ -163,19 +163,22 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     name: "www-authenticate",
     description: "How to authenticate.",
     schema: { const: "Bearer" },
-    isSent: where((_, status) => status === 401, "always"),
+    presence: where((_, status) => status === 401, "always"),
   },
   {
     name: "etag",
     description: "Identifies the state that the answer shows, for If-Match.",
     schema: TEXT,
-    isSent: where(({ hasEntityTag }, status) => hasEntityTag === true && status === 200, "always"),
+    presence: where(
+      ({ hasEntityTag }, status) => hasEntityTag === true && status === 200,
+      "always",
+    ),
   },
   {
     name: "cache-control",
     description: "`no-store`: no proxy or cache may keep the answer. `no-cache`: it is a stream.",
     schema: { enum: ["no-store", "no-cache"] },
-    isSent: ({ path, isNeverStored, stream }, status) => {
+    presence: ({ path, isNeverStored, stream }, status) => {
       if (status !== 200) return isTokenEndpoint(path) ? "always" : "never";
       if (isNeverStored === true) return "always";
       return stream === undefined ? "never" : "sometimes";
@@ -185,25 +188,25 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     name: "pragma",
     description: "The same for HTTP/1.0 caches.",
     schema: { const: "no-cache" },
-    isSent: where(({ path }) => isTokenEndpoint(path), "always"),
+    presence: where(({ path }) => isTokenEndpoint(path), "always"),
   },
   {
     name: "vary",
     description: "A cache must not give one web origin's answer to another.",
     schema: { const: "origin" },
-    isSent: where(takesTokens),
+    presence: where(acceptsTokens),
   },
   {
     name: "access-control-allow-origin",
     description: "The page's origin, if a key may be exchanged for tokens that are bound to it.",
     schema: TEXT,
-    isSent: where(takesTokens),
+    presence: where(acceptsTokens),
   },
   {
     name: "access-control-expose-headers",
     description: "Headers that such a page may read.",
     schema: TEXT,
-    isSent: where(takesTokens),
+    presence: where(acceptsTokens),
   },
 ];
 
@@ -212,10 +215,10 @@ export function headersOf(
   endpoint: Endpoint,
   status: number,
 ): Readonly<Record<string, JsonObject>> {
-  const sent = RESPONSE_HEADERS.filter(({ isSent }) => isSent(endpoint, status) !== "never");
+  const present = RESPONSE_HEADERS.filter(({ presence }) => presence(endpoint, status) !== "never");
   return Object.fromEntries(
-    sent.map(({ name, isSent }) => {
-      const suffix = isSent(endpoint, status) === "always" ? "-always" : "";
+    present.map(({ name, presence }) => {
+      const suffix = presence(endpoint, status) === "always" ? "-always" : "";
       return [name, { $ref: `#/components/headers/${name}${suffix}` }];
     }),
   );
@@ -227,9 +230,9 @@ export function headerComponents(
   statuses: readonly number[],
 ): JsonObject {
   const components: Record<string, JsonObject> = {};
-  for (const { name, description, schema, isSent } of RESPONSE_HEADERS) {
+  for (const { name, description, schema, presence } of RESPONSE_HEADERS) {
     const ways = new Set(
-      endpoints.flatMap((endpoint) => statuses.map((status) => isSent(endpoint, status))),
+      endpoints.flatMap((endpoint) => statuses.map((status) => presence(endpoint, status))),
     );
     if (ways.has("always")) components[`${name}-always`] = { description, required: true, schema };
     if (ways.has("sometimes")) components[name] = { description, schema };

@@ -93,11 +93,11 @@ export const TRANSITIONS_QUERY = {
 
 /** The revision whose content is requested; `null`: the content is named otherwise. */
 export function readRevision(query: URLSearchParams): number | null {
-  const written = query.get("revision");
-  if (written === null) return null;
+  const text = query.get("revision");
+  if (text === null) return null;
   if (query.has("digest"))
     throw badRequest("invalid_value", "Give digest or revision, not both", "revision");
-  return Number(written.slice(1));
+  return Number(text.slice(1));
 }
 
 /** Revisions that a body expects in the slots, such as `r4`; `null`: an empty slot. */
@@ -190,7 +190,7 @@ export const CHANGE_HANDLERS = {
     const { administration, status, by, body } = start;
     const expected = expectation(call, status, "candidate", body.expected);
     const { table } = call.snapshot.decider;
-    let counted: Promise<ShadowFigures> | null = null;
+    let figures: Promise<ShadowFigures> | null = null;
     const judge = changes.promotion({
       policy: status.id,
       expected,
@@ -199,7 +199,7 @@ export const CHANGE_HANDLERS = {
       revoked: await revokedApprovers(status, call.runtime.keys),
       tableRevision: table.revision,
       // Not counted again: another candidate would have another entity tag.
-      figures: () => (counted ??= orUnavailable(candidateFigures(administration, status))),
+      figures: () => (figures ??= orUnavailable(candidateFigures(administration, status))),
     });
     return finish(call, start, judge);
   }),
@@ -301,8 +301,8 @@ async function finish(
   if (verdict !== null) {
     if (isFault(verdict)) throw faultError(verdict);
     await call.recordChange(changeOf(verdict));
-    const done = await lifecycle.change(judge);
-    if (done !== null && isFault(done)) throw faultError(done);
+    const result = await lifecycle.change(judge);
+    if (result !== null && isFault(result)) throw faultError(result);
     try {
       await administration.apply();
     } catch {
@@ -366,7 +366,7 @@ async function verifiedReport(
   if (simulation === "busy" || simulation === "unavailable") throw simulationError(simulation);
   if (typeof simulation === "string")
     return { ...claimed, verification: { result: "not_computed" } };
-  const isSame =
+  const matchesClaim =
     canonicalJson(claimed) ===
     canonicalJson({
       sha256: simulation.sha256,
@@ -376,7 +376,7 @@ async function verifiedReport(
     });
   return {
     ...claimed,
-    verification: isSame
+    verification: matchesClaim
       ? { result: "verified", enforced: simulation.enforced }
       : { result: "differs" },
   };

@@ -189,14 +189,14 @@ export async function actorOf(
   const { keyId, workspace, person } = identity;
   if (person != null) {
     const { issuer, subject, name } = person;
-    const named = { issuer, subject, ...(name !== null && { name }) };
+    const personFacts = { issuer, subject, ...(name !== null && { name }) };
     return {
       keyId,
       workspace,
       origin: keyId,
       roles: [...identity.labels].toSorted(),
       requestId,
-      person: named,
+      person: personFacts,
     };
   }
   let roles: ReadonlySet<string> | null = null;

@@ -39,12 +39,12 @@ const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
       ? contentNamed(status, requested)
       : (status.contents.values().find((each) => each.revision === revision) ?? null);
   if (content === null) throw plainError("content_not_found");
-  const kept =
+  const storedContent =
     content.content === "rules"
       ? await orUnavailable(administration.content(content.digest))
       : null;
   // An older version numbered it and did not keep its content.
-  if (kept === null && content.content === "rules") throw plainError("content_not_found");
+  if (storedContent === null && content.content === "rules") throw plainError("content_not_found");
   return {
     json: {
       object: "policy.content",
@@ -52,16 +52,16 @@ const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
       revision: formatRevision(content.revision),
       digest: content.digest,
       content: content.content,
-      module_sha256: kept?.moduleSha256 ?? null,
+      module_sha256: storedContent?.moduleSha256 ?? null,
       contract:
-        kept === null
+        storedContent === null
           ? null
           : {
-              title: kept.contract.title,
-              owners: kept.contract.owners,
-              ...describeRules(kept.contract),
+              title: storedContent.contract.title,
+              owners: storedContent.contract.owners,
+              ...describeRules(storedContent.contract),
             },
-      sources: kept?.sources ?? [],
+      sources: storedContent?.sources ?? [],
     },
   };
 });
@@ -122,11 +122,11 @@ export const POLICY_HANDLERS = {
     const states = await newestStates(administration);
     const lines = [...states.policies.values()];
     // A policy that is in the files is shown, whatever its state.
-    const isOver = (status: PolicyStatus) =>
+    const isHidden = (status: PolicyStatus) =>
       stateOf(status) === "ended" && !administration.files().has(status.id);
     const shown = [
-      ...lines.filter((status) => !isOver(status)),
-      ...lines.filter((status) => showsEnded && isOver(status)),
+      ...lines.filter((status) => !isHidden(status)),
+      ...lines.filter((status) => showsEnded && isHidden(status)),
     ];
     const data: JsonObject[] = [];
     for (const status of shown) data.push(await viewOf(call.runtime, administration, status));

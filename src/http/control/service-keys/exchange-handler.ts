@@ -19,12 +19,12 @@ const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 export async function exchangeKey(call: ControlCall): Promise<ControlAnswer> {
   const { runtime, recordChange } = call;
   const identity = callerOf(call);
-  const sent: JsonObject = call.body?.value ?? {};
+  const members: JsonObject = call.body?.value ?? {};
   if ((identity.narrowed ?? null) !== null) {
     throw refusal("insufficient_scope", "A token cannot be exchanged; send the service key.");
   }
   const isWorkload = ruleOfCaller(identity.keyId) !== null;
-  const { subject_token: subject, subject_token_type: type } = sent;
+  const { subject_token: subject, subject_token_type: type } = members;
   if (type === JWT_TYPE && !isWorkload) {
     throw badRequest(
       "invalid_value",
@@ -32,14 +32,14 @@ export async function exchangeKey(call: ControlCall): Promise<ControlAnswer> {
       "subject_token_type",
     );
   }
-  if (!isWorkload && typeof subject === "string" && !isKeyOf(runtime, subject, identity)) {
+  if (!isWorkload && typeof subject === "string" && !isOwnKey(runtime, subject, identity)) {
     throw badRequest(
       "invalid_value",
       "subject_token must be the key in the Authorization header of the request",
       "subject_token",
     );
   }
-  const prepared = runtime.tokens.prepare(identity, readTokenRequest(sent));
+  const prepared = runtime.tokens.prepare(identity, readTokenRequest(members));
   if ("fault" in prepared) throw faultError(prepared);
   await recordChange({ what: "token_issued", id: asIdentifier(prepared.id) });
   const signed = await prepared.sign();
@@ -57,7 +57,7 @@ export async function exchangeKey(call: ControlCall): Promise<ControlAnswer> {
 }
 
 /** Only the holder of a key may exchange it, never another on its behalf. */
-function isKeyOf(runtime: Runtime, subject: string, { keyId }: Identity): boolean {
+function isOwnKey(runtime: Runtime, subject: string, { keyId }: Identity): boolean {
   const verified = runtime.verify(subject, Date.now());
   return verified.ok && verified.identity.keyId === keyId;
 }

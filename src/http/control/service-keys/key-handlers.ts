@@ -80,17 +80,17 @@ function fieldOf(field: string, body: JsonObject): string {
 interface KeyCall extends ControlCall {
   readonly identity: Identity;
   readonly keys: KeyManagement;
-  readonly sent: JsonObject;
+  readonly members: JsonObject;
 }
 
 /** Answers faults of keys as errors of the API. */
 function keyHandler(answer: (call: KeyCall) => Promise<ControlAnswer>): ControlHandler {
   return async (call) => {
-    const sent = call.body?.value ?? {};
+    const members = call.body?.value ?? {};
     try {
-      return await answer({ ...call, identity: callerOf(call), keys: call.runtime.keys, sent });
+      return await answer({ ...call, identity: callerOf(call), keys: call.runtime.keys, members });
     } catch (error) {
-      throw error instanceof KeyFaultError ? faultError(error.fault, sent) : error;
+      throw error instanceof KeyFaultError ? faultError(error.fault, members) : error;
     }
   };
 }
@@ -101,9 +101,9 @@ function keyHandler(answer: (call: KeyCall) => Promise<ControlAnswer>): ControlH
 export const KEY_HANDLERS = {
   createKey: keyHandler(async (call) => {
     const { identity, keys } = call;
-    const wanted = bodyOf<typeof CREATE_KEY_SCHEMA>(call);
-    const workspace = managedWorkspace(call, wanted.workspace ?? identity.workspace);
-    const requested = readNewKey(wanted, workspace, identity.keyId, Date.now());
+    const body = bodyOf<typeof CREATE_KEY_SCHEMA>(call);
+    const workspace = managedWorkspace(call, body.workspace ?? identity.workspace);
+    const requested = readNewKey(body, workspace, identity.keyId, Date.now());
     checkDeclared(call, requested);
     return stored(call, await keys.create(requested));
   }),
@@ -114,8 +114,8 @@ export const KEY_HANDLERS = {
   rotateKey: keyHandler(async (call) => {
     const { identity, keys } = call;
     const { id } = await changeableKey(call);
-    const wanted = bodyOf<typeof ROTATE_KEY_SCHEMA>(call);
-    const requested = readRotation(wanted, identity.keyId, Date.now());
+    const body = bodyOf<typeof ROTATE_KEY_SCHEMA>(call);
+    const requested = readRotation(body, identity.keyId, Date.now());
     try {
       return await stored(call, await keys.rotate(id, requested));
     } catch (error) {
@@ -130,13 +130,13 @@ export const KEY_HANDLERS = {
     const { identity, keys } = call;
     const { workspace, name } = pathOf(call);
     if (!NAME.test(name)) throw badRequest("invalid_value", NAME_RULE, "name");
-    const wanted = bodyOf<typeof PUT_KEY_SCHEMA>(call);
-    const requested = readNewKey(wanted, workspace, identity.keyId, Date.now());
+    const body = bodyOf<typeof PUT_KEY_SCHEMA>(call);
+    const requested = readNewKey(body, workspace, identity.keyId, Date.now());
     checkDeclared(call, requested);
-    const put = await keys.put(name, requested);
-    if ("existing" in put) return changed(call, put);
+    const result = await keys.put(name, requested);
+    if ("existing" in result) return changed(call, result);
     try {
-      return await stored(call, put);
+      return await stored(call, result);
     } catch (error) {
       // Another request has made it meanwhile: then it is compared, and the answer has no secret.
       const again = isFault(error, "taken") ? await keys.put(name, requested) : null;
@@ -235,12 +235,12 @@ function checkAuthority({ identity }: KeyCall, { scopes }: ServiceKey) {
 
 /** Whose keys a list is of. */
 function listedWorkspaces(call: KeyCall): readonly string[] {
-  const named = call.url.searchParams.get("workspace");
-  if (named === null) return readWorkspaces(call);
+  const workspace = call.url.searchParams.get("workspace");
+  if (workspace === null) return readWorkspaces(call);
   if (call.url.searchParams.has("workspaces")) {
     throw badRequest("invalid_value", "Give workspace or workspaces, not both", "workspaces");
   }
-  return [managedWorkspace(call, named)];
+  return [managedWorkspace(call, workspace)];
 }
 
 /**

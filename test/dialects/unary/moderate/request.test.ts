@@ -152,7 +152,7 @@ describe("the upstream request", () => {
   ])("has %s unchanged", (_name, body, count) => {
     const task = opened(body);
     expect(task.parts).toMatchObject([{ first: 0, count }]);
-    expect(task.takesGaps).toBe(false);
+    expect(task.acceptsPartial).toBe(false);
     expect(sent(task)).toEqual({
       path: "/moderations",
       body: { model: "upstream-model", input: body.input },

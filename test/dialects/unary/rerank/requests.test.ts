@@ -204,7 +204,7 @@ describe("the upstream request", () => {
     expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([
       { first: 0, count: 1 },
     ]);
-    expect(made).toMatchObject({ takesGaps: false, stripped: [], dropped: [] });
+    expect(made).toMatchObject({ acceptsPartial: false, stripped: [], dropped: [] });
   });
 
   it("has the texts of documents without their other members", () => {
