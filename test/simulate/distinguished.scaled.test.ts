@@ -106,7 +106,7 @@ describe("policies that compare one value of a request with another", () => {
       CONDITIONS.filter(([name]) => IN_SHORT.has(name)),
       CONDITIONS,
     ),
-  )("%s", async ([, condition]) => {
+  )("are decided like each request alone: %s", async ([, condition]) => {
     const vocabulary = {
       environments: ["production", "none"],
       workloads: ["web", "night", "m"],
@@ -142,7 +142,7 @@ describe("policies that compare one value of a request with another", () => {
     expect(changed).toBeGreaterThan(0);
   });
 
-  it("which values a key's values are taken for differs from side to side", async () => {
+  it("each side reads undeclared values of a key by its own vocabulary", async () => {
     const rules =
       'pass.is_so if input.key.environment == "other"\n\npass.is_so if count(input.key.labels) == 1';
     const base = await sideOf(tableWith({}, { environments: ["production"], labels: ["eu"] }), [
@@ -159,7 +159,7 @@ describe("policies that compare one value of a request with another", () => {
 
 describe("a policy whose only effect is an obligation", () => {
   it.for(["{kind: max_output_tokens, value: 50}", "{kind: strip_field, value: user}"])(
-    "has an effect: %s",
+    "is reported as effective: %s",
     async (obligation) => {
       const base = await sideOf(tableWith());
       const passing = { always: "{effect: gate, reasons: [NEVER]}" };
@@ -195,7 +195,7 @@ it("the lower of two output limits applies where it is not waived", async () => 
   expect(found.filter((line) => line.includes('"maxOutputTokens":50'))).not.toEqual([]);
 });
 
-it("a rule with two values is indeterminate in the counts, and has not failed", async () => {
+it("a rule with two values is counted as indeterminate, and not as failed", async () => {
   const base = await sideOf(tableWith());
   const rules =
     'pass.is_so := verdict\n\nverdict := true if input.operation\n\nverdict := false if input.key.environment == "production"';
@@ -309,7 +309,7 @@ describe("assertions about attributes that no side reads", () => {
     ],
     ["a key from outside the vocabulary", always({ environments: ["other"], routes: ["t"] })],
     ["a key's labels", always({ key_labels: { only: [] }, routes: ["t"] })],
-  ] as const)("%s", async ([, assertion]) => {
+  ] as const)("are judged like each request alone: %s", async ([, assertion]) => {
     const base = await sideOf(
       tableWith(rows, { environments: ["production", "staging"], labels: ["eu", "vip"] }),
     );
@@ -319,7 +319,7 @@ describe("assertions about attributes that no side reads", () => {
     expect(violating).toBeGreaterThan(0);
   });
 
-  it("a workspace that head has no more", async () => {
+  it("are judged like each request alone, for a workspace that head lacks", async () => {
     const base = await sideOf(tableWith(rows));
     const head = await sideOf(tableWith({ ...rows, workspaces: rows.workspaces.slice(1) }));
     const assertion = asserting({ kind: "equivalent", ignoring: [], for: {}, except: null });
@@ -331,7 +331,7 @@ describe("assertions about attributes that no side reads", () => {
     expect(violating).toBeGreaterThan(0);
   });
 
-  it("the route that a workspace's moderations take", async () => {
+  it("are judged like each request alone, for the route of a workspace's moderations", async () => {
     const screens = (id: string, name: string) =>
       workspace(id, { routes: [name] }, { defaultModerationRoute: name });
     const moderated = {

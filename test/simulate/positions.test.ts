@@ -105,7 +105,7 @@ describe("the rule of a constraint", () => {
     ["METADATA, where there is no rule", "# METADATA\n# custom:\n#   near: {effect: gate}", [3, 1]],
     ["carriage returns", "x := 1\r\npass.near if a", [2, 1]],
     ["nothing", "pass.far if a", null],
-  ])("%s", (_, text, found) => {
+  ])("with %s: %j has the location %j", (_, text, found) => {
     const location = ruleLocation([{ path: "policies/region.rego", text }], "region", "near");
     expect(location).toEqual(
       found === null ? null : { file: "policies/region.rego", line: found[0], column: found[1] },

@@ -5,7 +5,7 @@ import { universeOf } from "../../src/simulate/space/universe.ts";
 import { timesOf } from "../../src/simulate/space/times.ts";
 import { table } from "../support/table.ts";
 
-it("times have the names that the report prints", () => {
+it("the times of a request are all combinations of day and hour buckets", () => {
   const universe = universeOf(table({}), table({}), false, timesOf([], []));
   const own = universe.operations.get("chat.completions");
   if (own === undefined) throw new Error("no operation");

@@ -96,7 +96,7 @@ describe("the expectation of one request", () => {
       "both",
       "sample: as if promoted, the request is denied by approvals/route_known (model_not_found)",
     ],
-  ] as const)("view %s", ([view, message]) => {
+  ] as const)("under the view %s has the message %j", ([view, message]) => {
     expect(judge("{ outcome: route }", PLAN, denied(), view).cases[0]?.message).toBe(message);
   });
 });
@@ -109,7 +109,7 @@ const samplesOf = (rows: readonly Assertion[]) =>
   })).map(({ sample }) => sample);
 
 describe("the request of a case", () => {
-  test("is the simplest that there is", () => {
+  test("has the simplest value for every member that is not given", () => {
     const rows = assertionsOf(
       fileWith(
         "kind: cases\ncases: [{ request: { workspace: demo, model: chat-large, operation: chat.completions }, expect: { outcome: route } }]",

@@ -91,7 +91,7 @@ describe("distinctions that assertions require", () => {
       ["global", "gpt-5", "gpt-5-us", "rerank", "world"],
       [],
     ],
-  ] as const)("%s", ([lines, strings, reads]) => {
+  ] as const)("%s distinguishes the names %j and reads %j", ([lines, strings, reads]) => {
     expect(of(lines)).toEqual({ strings, reads });
   });
 

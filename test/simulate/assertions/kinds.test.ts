@@ -239,7 +239,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe("every kind, both ways", () => {
+describe("every kind of assertion, kept and violated", () => {
   test.for(rows.map((row) => [`${row.lines.split("\n")[0]}: ${row.name}`, row] as const))(
     "%s",
     ([, row]) => {
@@ -267,10 +267,13 @@ describe("views", () => {
       "FAIL",
       "as if promoted, the request is denied by approvals/route_known (model_not_found)",
     ],
-  ] as const)("%s", ([view, status, message]) => {
-    const result = resultOf(`kind: always_routable\nview: ${view}`, [comparison]);
-    expect([result.status, result.message, result.view]).toEqual([status, message, view]);
-  });
+  ] as const)(
+    "an assertion with the view %s is %s, with the message %j",
+    ([view, status, message]) => {
+      const result = resultOf(`kind: always_routable\nview: ${view}`, [comparison]);
+      expect([result.status, result.message, result.view]).toEqual([status, message, view]);
+    },
+  );
 
   test("a class that violates both counts once", () => {
     const result = resultOf("kind: always_routable", [comparisonOf(same(NONE))]);
@@ -296,12 +299,12 @@ describe("an assertion without matches", () => {
     );
   });
 
-  test("passes where it may", () => {
+  test("passes with `may_be_empty: true`", () => {
     const lines = "kind: always_routable\nmay_be_empty: true\nfor: { workspaces: [acme-prod] }";
     expect(resultOf(lines, [comparisonOf(same(US))]).status).toBe("PASS");
   });
 
-  test("an implication with a condition that never holds matches nothing", () => {
+  test("an implication whose condition never holds fails", () => {
     const lines =
       "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
     expect(resultOf(lines, [comparisonOf(same(US))]).status).toBe("FAIL");

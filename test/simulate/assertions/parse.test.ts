@@ -557,13 +557,16 @@ describe("names of one side", () => {
     ["always_routable", "", [gone]],
     ["access_not_granted", "\nto: { regions: [us] }", [gone]],
     ["implies", "\nif: { outcome: deny }\nthen: { outcome: deny }", [gone]],
-  ] as const)("base's in %s", ([kind, rest, expected]) => {
-    expect(
-      findings(fileWith(`kind: ${kind}\nfor: { routes: [rerank] }${rest}`), SIDE, head),
-    ).toEqual(expected);
-  });
+  ] as const)(
+    "that only base has are judged by the kind of the assertion: %s",
+    ([kind, rest, expected]) => {
+      expect(
+        findings(fileWith(`kind: ${kind}\nfor: { routes: [rerank] }${rest}`), SIDE, head),
+      ).toEqual(expected);
+    },
+  );
 
-  test("head's are always known", () => {
+  test("that head has are always known", () => {
     for (const kind of ["no_new_access", "always_routable"]) {
       expect(findings(fileWith(`kind: ${kind}\nfor: { routes: [rerank] }`), head, SIDE)).toEqual(
         [],
@@ -571,7 +574,7 @@ describe("names of one side", () => {
     }
   });
 
-  test("names of policies are believed where policies are not known", () => {
+  test("names of policies are not checked where the policies are unknown", () => {
     const side = { table: TABLE, contracts: null };
     const text = fileWith(
       "kind: implies\nif: { denied_by: { policy: whatever, reason: R } }\nthen: { outcome: deny }",

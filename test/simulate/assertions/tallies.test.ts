@@ -83,7 +83,7 @@ describe("tallies", () => {
     );
   });
 
-  test("equal a brute-force count", () => {
+  test("of a new violation equal a count of its classes one by one", () => {
     fc.assert(
       fc.property(fc.array(comparison, { maxLength: 20 }), (comparisons) => {
         const [fresh] = tallyOf(comparisons);
@@ -101,7 +101,7 @@ describe("tallies", () => {
     );
   });
 
-  test("of other assertions are not added up", () => {
+  test("of different assertions cannot be merged", () => {
     const [first, second, ...others] = tallyOf([]);
     if (first === undefined || second === undefined) throw new Error("no tally");
     expect(() => mergeTallies([tallyOf([]), [second, first, ...others]])).toThrow(
@@ -110,7 +110,7 @@ describe("tallies", () => {
     expect(() => mergeTallies([tallyOf([]), []])).toThrow("not of the same assertions");
   });
 
-  test("of no part are empty, and then no result is made up", () => {
+  test("of no part are empty, and a result without its tally throws", () => {
     expect(mergeTallies([])).toEqual([]);
     expect(() => assertionResults(assertions, [], [], NOW, () => [])).toThrow(
       "the tally lacks assertion new",
@@ -147,7 +147,7 @@ describe("waivers", () => {
     ["2026-11-22", "2026-11-23T00:00:00Z", "FAIL", true],
     ["2026-12-31", "2026-12-31T23:30:00-01:00", "FAIL", true],
     ["2028-02-29", "2028-02-29T12:00:00Z", "WAIVED", false],
-  ] as const)("until %s at %s: %s", ([until, now, status, expired]) => {
+  ] as const)("until %s are, at %s, %s", ([until, now, status, expired]) => {
     const failed = result(until, now, false);
     expect(failed).toMatchObject({ status, waiver: { until, reason: "R", owner: "O", expired } });
     expect(failed?.message).toBe(

@@ -64,7 +64,7 @@ describe("plans", () => {
       "primary_changed fallbacks_widened fallbacks_narrowed",
       "primary_changed fallbacks_widened fallbacks_narrowed",
     ],
-  ] as const)("%s → %s", ([base, head, there, back]) => {
+  ] as const)("%s → %s is %j, and the reverse is %j", ([base, head, there, back]) => {
     expect(kinds(to(base), to(head))).toBe(there);
     expect(kinds(to(head), to(base))).toBe(back);
   });
@@ -103,10 +103,13 @@ describe("denials", () => {
       "primary_changed indeterminate_new",
       "primary_changed",
     ],
-  ] as const)("%#", ([base, head, there, back]) => {
-    expect(kinds(base, head)).toBe(there);
-    expect(kinds(head, base)).toBe(back);
-  });
+  ] as const)(
+    "%#: the change and its reverse have the listed kinds",
+    ([base, head, there, back]) => {
+      expect(kinds(base, head)).toBe(there);
+      expect(kinds(head, base)).toBe(back);
+    },
+  );
 });
 
 describe("edits", () => {
@@ -118,7 +121,7 @@ describe("edits", () => {
       "weaker_obligation edits_changed",
     ],
     [{ maxOutputTokens: null, stripFields: [] }, "", ""],
-  ] as const)("%#", ([edits, stricter, weaker]) => {
+  ] as const)("added edits %j are %j, and their removal is %j", ([edits, stricter, weaker]) => {
     expect(kinds(to("a"), to("a", { edits }))).toBe(stricter);
     expect(kinds(to("a", { edits }), to("a"))).toBe(weaker);
   });
@@ -147,7 +150,7 @@ describe("destinations", () => {
     ["price", {}, { price: null }, false],
     ["concurrency", { maxConcurrency: 1 }, { maxConcurrency: 1 }, false],
     ["queue", { queue: { size: 5, wait: 5 } }, {}, false],
-  ] as const)("%s", ([, row, at, isElsewhere]) => {
+  ] as const)("a changed %s (%j, %j) is another destination: %s", ([, row, at, isElsewhere]) => {
     const [before, after] = [rows({}), rows(row, at)];
     const kind = isElsewhere ? "destination_changed" : "";
     for (const sides of [

@@ -288,7 +288,7 @@ describe("the search depth for examples", () => {
   ): readonly DecisionRecord[] =>
     Array.from({ length: count }, (_, index) => silent(`r${index}`, more(index)));
 
-  it("backwards from the newest row in pages, each row once, to the log's beginning", async () => {
+  it("goes back from the newest row in pages, each row once, to the log's beginning", async () => {
     const log = memoryEvidence([
       said("oldest"),
       ...many(2_500, () => ({})),
@@ -349,7 +349,7 @@ describe("the search depth for examples", () => {
     expect(lookedAt).toMatchObject({ decisions: 7, complete: false });
   });
 
-  it("until its time is up, one page at least", async () => {
+  it("ends when its time is up, after at least one page", async () => {
     let now = 0;
     const clock = (): number => (now += 700);
     const log = memoryEvidence(many(5_000, () => ({})));

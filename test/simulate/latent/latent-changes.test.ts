@@ -100,7 +100,7 @@ describe("latent changes", () => {
     });
   });
 
-  it("without a candidate it holds as declared", async () => {
+  it("a weaker rule is reported as declared for fresh servers", async () => {
     const both = [[policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]] as const;
     expect(await lines(...both, { request: { fresh: true } })).toEqual([
       "kept/ok weaker declared: candidates.retention transient days_30",

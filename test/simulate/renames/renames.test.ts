@@ -87,7 +87,7 @@ describe("a row with another name and the same content", () => {
     },
   );
 
-  it("all of them at once are exactly six renames", async () => {
+  it("six renames at once are reported as exactly six renames", async () => {
     const report = await simulated(
       ENDPOINT,
       MODEL,
@@ -218,7 +218,7 @@ describe("a rename that hides something", () => {
       ],
       NEW.slice(1),
     ],
-  ])("%s is judged as the change", async (_title, edits, gates) => {
+  ])("%s is reported as a change, and not as a rename", async (_title, edits, gates) => {
     const report = await simulated(...edits);
     expect(failing(report)).toEqual(expect.arrayContaining([...gates]));
     expect(report.causes.flatMap(({ renames }) => renames)).toEqual([]);

@@ -23,7 +23,7 @@ it.each([
   ["retention: none", "retention: days_30", "  alpha:"],
   ["upstream_model: large-1\n    region", "upstream_model: large-9\n    region", "  - id: large-a"],
   ["default_dimensions: 1536", "default_dimensions: 512", "  vectors:"],
-])("a moved destination is looked for where the files move it: %s", async (from, to, line) => {
+])("a moved destination has the line that moves it: %s", async (from, to, line) => {
   const [base, head] = [side(WHOLE_FILE), side(WHOLE_FILE.replace(from, to))];
   const found = movedLocation(
     PLAN,
@@ -38,7 +38,7 @@ it.each([
   expect(moved.map(({ location }) => lines[(location?.line ?? 0) - 1])).toContain(line);
 });
 
-it("an endpoint that did not move has no such line", () => {
+it("an endpoint that did not move has no location", () => {
   const { table, files } = side(WHOLE_FILE);
   expect(movedLocation(PLAN, { base: table, head: table }, locationsOf(files))).toBeNull();
 });

@@ -39,19 +39,19 @@ const embedding = (defaultDimensions: number): RoutingTable =>
 
 const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind])[] = [
   [
-    "a region group that means more: a caller who keeps to it is served elsewhere",
+    "a larger region group, for a caller who requires it",
     { ...table(), regionGroups: { near: ["eu-west"] } },
     { ...table(), regionGroups: { near: ["eu-west", "us-east"] } },
     "fallbacks_widened",
   ],
   [
-    "a region group that is new: who names it is served",
+    "a new region group, for a caller who requires it",
     { ...table(), regionGroups: {} },
     { ...table(), regionGroups: { near: ["eu-west"] } },
     "newly_allowed",
   ],
   [
-    "a provider that is not used is approved no more: requests that exclude it are denied",
+    "an unused provider without approval, for requests that exclude it",
     table({ providers, workspaces: [workspace("w", { providers: ["p", "q", "s"] })] }),
     table({ providers }),
     "newly_denied",
@@ -65,7 +65,7 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind]
   ["weights of equals", peers([9, 1]), peers([1, 9]), "sharing_changed"],
 ];
 
-it.for(cases)("%s", async ([, base, head, kind]) => {
+it.for(cases)("a change that plain requests hide is reported: %s", async ([, base, head, kind]) => {
   const { declared } = await simulate(await sideOf(base), await sideOf(head));
   expect(declared.kinds.map((each) => each.kind)).toContain(kind);
 });

@@ -232,7 +232,7 @@ describe("an added provider and `no_new_access`", () => {
     expect(await statusOf(["p", "q"])).toEqual(["PASS"]);
   });
 
-  it("fails for one that does", async () => {
+  it("fails for a workspace that approves the provider", async () => {
     expect(await statusOf(["p", "q", "s"])).toEqual(["FAIL"]);
   });
 

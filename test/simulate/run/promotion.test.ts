@@ -28,7 +28,7 @@ const digestOf = ({ policies }: Awaited<ReturnType<typeof sideOf>>): string =>
   policies.policies[0]?.digest ?? "";
 
 describe("an enforced policy that is changed", () => {
-  it("decides as before as declared, and as changed if promoted", async () => {
+  it("decides like base as declared, and like head if promoted", async () => {
     const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
     const report = await simulate(base, head);
     expect(report.declared).toMatchObject({ access: "equivalent", changed_classes: 0 });
@@ -140,7 +140,7 @@ describe("an enforced policy that is deleted", () => {
     expect((await simulate(base, head, { fresh: true })).declared.groups.length).toBeGreaterThan(0);
   });
 
-  it("that was only watched is gone at once", async () => {
+  it("is gone at once where it was only in shadow", async () => {
     const report = await simulate(await sideOf(alone, [night], ["hours"]), await sideOf(alone));
     expect(report.head.policies).toEqual([]);
     expect(report.promoted.groups.map(shown)).toContainEqual(
@@ -153,7 +153,7 @@ describe("the mode of a policy in a store", () => {
   it.each([
     ["enforced", ["hours"], []],
     ["candidate", [], ["hours"]],
-  ] as const)("stays when initial_mode changes later: %s no more", async (_, after, before) => {
+  ] as const)("stays %s when initial_mode changes later", async (_, after, before) => {
     const base = await sideOf(alone, [night], before);
     const head = await sideOf(alone, [night], after);
     const { declared, promoted, ...report } = await simulate(base, head);
@@ -164,7 +164,7 @@ describe("the mode of a policy in a store", () => {
     expect(fresh.declared.changed_classes).toBeGreaterThan(0);
   });
 
-  it("a policy that was watched is watched still when it is changed and its mode with it", async () => {
+  it("a policy in shadow stays there when it and its initial_mode change together", async () => {
     const [base, head] = [await sideOf(alone, [night], ["hours"]), await sideOf(alone, [morning])];
     const report = await simulate(base, head);
     expect(report.declared.changed_classes).toBe(0);
@@ -189,7 +189,7 @@ describe("a policy with two contents under one name", () => {
       `pass.awake if input.time.hour != "night"\n\npass.${second} := true`,
     );
 
-  it("findings and coverage refer to head's files", async () => {
+  it("has head's files in findings and coverage", async () => {
     const coverage = { gates: [], except: [] };
     const held = {
       file: "policies/assertions.yaml",

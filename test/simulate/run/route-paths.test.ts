@@ -81,7 +81,7 @@ it("another host of a provider is a new data path, and both hosts are shown", as
 });
 
 it.each(Object.keys(FORMATS).filter(isFormat))(
-  "%s has both hosts of a provider",
+  "the %s format shows both hosts of a moved provider",
   async (format) => {
     const report = await simulate(
       await sideOf(fixture([])),

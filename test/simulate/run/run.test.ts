@@ -22,7 +22,7 @@ const sleeps = policySource(
 );
 
 describe("small changes", () => {
-  it("a fallback more: one group, a new data path of each operation", async () => {
+  it("an added fallback is one group, with a new data path of each operation", async () => {
     const { declared } = await simulate(await sideOf(alone), await sideOf(wide));
     expect(declared.access).toBe("more_permissive");
     expect(declared.groups.map(shown)).toContainEqual({
@@ -40,7 +40,7 @@ describe("small changes", () => {
     expect(pathLines(back.declared.lost_data_paths)).toEqual(pathLines(declared.new_data_paths));
   });
 
-  it("another on_gap alone: requests whose needs the fallback does not meet", async () => {
+  it("a changed on_gap changes requests whose needs the fallback does not meet", async () => {
     const endpoints = [endpoint("a"), endpoint("b", { provider: "q", capabilities: [] })];
     const side = (onGap: "deny" | "narrow") =>
       sideOf(table({ endpoints, routes: [route("r", "a", ["b"], { onGap })] }));
@@ -48,7 +48,7 @@ describe("small changes", () => {
     expect(declared.changed_classes).toBeGreaterThan(0);
   });
 
-  it("two changed routes: each group names the endpoints of its own route", async () => {
+  it("two changed routes have groups that name the endpoints of their own route", async () => {
     const rows = {
       models: [model("m"), model("n")],
       endpoints: [endpoint("a"), endpoint("b", { model: "n" })],

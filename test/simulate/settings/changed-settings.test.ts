@@ -284,7 +284,7 @@ describe("a changed assertion", () => {
       "assertions.guard.to",
       "assertions",
     ],
-  ])("%s → %s", (from, to, path, gate) => {
+  ])("%j → %j is reported at %s with the gate %s", (from, to, path, gate) => {
     expect(changedAssertions(read(GUARD), read(GUARD.replace(from, to)))).toMatchObject([
       { path, gate },
     ]);

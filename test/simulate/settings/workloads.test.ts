@@ -63,7 +63,7 @@ describe("a changed rule for workloads", () => {
     ["routes: [chat, embed]\n", "routes: [chat, embed, other]\n", "weaker_obligation"],
     ['scopes: [inference, "catalogue:read"]', "scopes: [inference]", null],
     ["      workload: batch\n", "      workload: web\n", "weaker_obligation"],
-  ])("from %s to %s", (from, to, gate) => {
+  ])("from %s to %s meets the gate %s", (from, to, gate) => {
     const items = changes(from, to);
     expect(items.length).toBeGreaterThan(0);
     for (const item of items) {

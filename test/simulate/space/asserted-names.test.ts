@@ -21,7 +21,7 @@ const onlyTwo: RequirementAspects = (steps) => [
 ];
 
 describe("names in assertions", () => {
-  it("are one set where they are equivalent, for all later names", () => {
+  it("are one set where no later name distinguishes them", () => {
     const names = assertedNames([tools, logprobs, search, reasoning], [[]], onlyTwo);
     const one = names.with(names.none, tools);
     expect(one).toBe(names.none);
@@ -32,7 +32,7 @@ describe("names in assertions", () => {
     );
   });
 
-  it("are settled from the name on that decides", () => {
+  it("are settled once a name decides the selection", () => {
     const names = assertedNames([tools, logprobs, search], [[]], onlyTwo);
     expect(names.isSettled(names.none)).toBe(false);
     expect(names.isSettled(names.with(names.none, search))).toBe(true);

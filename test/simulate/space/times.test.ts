@@ -39,7 +39,7 @@ describe("hours that a policy distinguishes", () => {
     [`pass.open if ["no", "yes"][${BERLIN}.hour] == "yes"`, null],
     [`first := 6\n\npass.open if ${BERLIN}.hour >= first`, null],
     [`pass.open if json.marshal(input) == "{}"`, null],
-  ])("%s", async (rules, hours) => {
+  ])("%s gives %j", async (rules, hours) => {
     expect((await compiled(rules)).hours).toEqual(hours);
   });
 });

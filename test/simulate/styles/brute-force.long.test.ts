@@ -32,7 +32,7 @@ function smallPolicy(style: string, isHead: boolean): Source {
   return { path, text: metadata + small };
 }
 
-describe("policies as people write them", () => {
+describe("policies in common styles", () => {
   it.for(STYLES)("%s changes the requests that change when each is decided", async (style) => {
     const [base, head] = await Promise.all(
       [false, true].map((isHead) =>

@@ -48,7 +48,7 @@ async function decided(
   return await decideJobs(jobRunner(input), { workers: 1 }, WATCH, needsUsage);
 }
 
-describe("policies as people write them", () => {
+describe("policies in common styles", () => {
   let base: CompiledTree;
   let all: DecidedJobs;
 
