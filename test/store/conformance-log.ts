@@ -48,7 +48,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(store().evidence.health().head).toEqual({ position: 4, hash });
   });
 
-  it("this process is listed from its first decision on", async () => {
+  it("the process that writes is listed from its first decision on", async () => {
     expect(await store().evidence.processes()).toEqual([]);
     const before = Date.now() - 60_000;
     await recordDecision(store().evidence, decisionRecord("r1"));
@@ -118,7 +118,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect((await store().evidence.anchors()).map((anchor) => anchor.position)).toEqual([2, 4]);
   });
 
-  it("prunes older rows, and the rest verifies from the anchor", async () => {
+  it("a prune removes older rows, and the rest verifies from the anchor", async () => {
     for (let number = 1; number <= 5; number += 1)
       await request(store(), `r${number}`, number * 1_000);
     const whole = await store().evidence.log({ after: 0, limit: 10 });
@@ -171,7 +171,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(await ids(store())).toEqual(["r4", "r5"]);
   });
 
-  it("prunes thousands of rows, and writes meanwhile", async () => {
+  it("thousands of rows are pruned while others are written", async () => {
     await Promise.all(
       Array.from({ length: 1_500 }, (_, index) => request(store(), `r${index}`, 1_000)),
     );

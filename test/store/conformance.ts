@@ -58,7 +58,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       sessionLaws(() => store);
     });
 
-    it("closes twice without complaint, and refuses work afterwards", async () => {
+    it("the store closes twice without an error, and refuses work afterwards", async () => {
       await store.close();
       await store.close();
       await expect(store.keys.get("a")).rejects.toThrow("the store is closed");
@@ -115,7 +115,7 @@ function keyLaws(store: () => Store): void {
     expect((await store().keys.get("a"))?.owner).toBe("group:payments");
   });
 
-  it("lists the newest first, by workspace on request", async () => {
+  it("keys are listed newest first, by workspace on request", async () => {
     await store().keys.create(keyRecord("old", { createdAt: 1 }));
     await store().keys.create(keyRecord("new", { createdAt: 3 }));
     await store().keys.create(keyRecord("other", { createdAt: 2, workspace: "beta" }));
@@ -124,7 +124,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.list({ workspace: "none" })).toEqual([]);
   });
 
-  it("lists the keys of a workspace page by page in order, each once, also those of one moment", async () => {
+  it("keys of a workspace are listed page by page in order, each once, also those of one moment", async () => {
     for (const [index, createdAt] of [5, 3, 3, 9, 3, 1, 3].entries()) {
       await store().keys.create(keyRecord(`k${index}`, { createdAt }));
       await store().keys.create(keyRecord(`o${index}`, { createdAt, workspace: "beta" }));
@@ -145,7 +145,7 @@ function keyLaws(store: () => Store): void {
     );
   });
 
-  it("lists the active keys that expire before a time, the soonest first, without replaced ones, page by page", async () => {
+  it("active keys that expire before a time are listed soonest first, without replaced ones, page by page", async () => {
     for (const [index, expiresAt] of [500, 300, 900, 300, 100, 700, 301].entries()) {
       await store().keys.create(keyRecord(`k${index}`, { createdAt: index, expiresAt }));
     }
@@ -183,14 +183,14 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("a")).toMatchObject({ lineage: null });
   });
 
-  it("revokes once: the first time stays, and an unknown key is null", async () => {
+  it("a key is revoked once: the first time stays, and an unknown key is null", async () => {
     await store().keys.create(keyRecord("a"));
     expect(await store().keys.revoke("a", 50)).toMatchObject({ status: "revoked", revokedAt: 50 });
     expect(await store().keys.revoke("a", 60)).toMatchObject({ status: "revoked", revokedAt: 50 });
     expect(await store().keys.revoke("b", 60)).toBeNull();
   });
 
-  it("changes the grants of a key and no other member", async () => {
+  it("a change of grants changes no other member of the key", async () => {
     const record = keyRecord("a", { limits: null });
     await store().keys.create(record);
     const grants = {
@@ -214,7 +214,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("a")).toEqual(record);
   });
 
-  it("changes neither an unknown nor a revoked key", async () => {
+  it("the grants of an unknown or a revoked key are not changed", async () => {
     const record = keyRecord("a");
     await store().keys.create(record);
     const revoked = await store().keys.revoke("a", 5);
@@ -225,7 +225,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("a")).toEqual(revoked);
   });
 
-  it("rotates a key that was changed meanwhile with the grants that it has now", async () => {
+  it("a rotation after a change has the changed grants", async () => {
     const record = keyRecord("a", { scopes: ["inference", "operations:manage"] });
     await store().keys.create(record);
     await store().keys.change("a", { ...record, scopes: ["inference"], limits: null, labels: [] });
@@ -254,7 +254,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("b")).toEqual(replacement);
   });
 
-  it("rotates a key once: a second rotation in the overlap is refused and adds nothing", async () => {
+  it("a key is rotated once: a second rotation in the overlap is refused and adds nothing", async () => {
     await store().keys.create(keyRecord("a"));
     const first = keyRecord("b", { rotatedFrom: "a", createdAt: 1_100_000, expiresAt: 3_000_000 });
     const second = keyRecord("c", { rotatedFrom: "a", createdAt: 1_100_001, expiresAt: 1_200_001 });
@@ -275,7 +275,7 @@ function keyLaws(store: () => Store): void {
     await expect(store().keys.rotate("a", second, 1_170_000)).rejects.toThrow(KeyNotActiveError);
   });
 
-  it("rotates a key once under concurrent rotations", async () => {
+  it("a key is rotated once under concurrent rotations", async () => {
     await store().keys.create(keyRecord("a"));
     const rotations = await Promise.allSettled(
       ["b", "c", "d", "e"].map((id) =>
@@ -297,7 +297,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("a")).toMatchObject({ expiresAt: 2_000_000 });
   });
 
-  it("rotates neither an unknown, nor a revoked, nor an expired key, and then adds nothing", async () => {
+  it("an unknown, revoked or expired key is not rotated, and nothing is added", async () => {
     await store().keys.create(keyRecord("revoked"));
     await store().keys.revoke("revoked", 5);
     await store().keys.create(keyRecord("expired", { expiresAt: 1_400_000 }));
@@ -324,7 +324,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("a")).toMatchObject({ expiresAt: 2_000_000 });
   });
 
-  it("remembers the latest use and ignores unknown keys", async () => {
+  it("the latest use of a key is kept, and unknown keys are ignored", async () => {
     await store().keys.create(keyRecord("a"));
     await store().keys.touch([
       { id: "a", at: 20 },
@@ -374,7 +374,7 @@ function watchLaws(store: () => Store): void {
     expect(seen.at(-1)).toEqual(await store().keys.get("a"));
   });
 
-  it("reports a revoked key, and no older state after it, under concurrent changes", async () => {
+  it("a watcher gets no older state after a revocation, under concurrent changes", async () => {
     const record = keyRecord("a");
     await store().keys.create(record);
     const seen: string[] = [];
@@ -387,7 +387,7 @@ function watchLaws(store: () => Store): void {
     expect(seen.indexOf("revoked")).toBe(seen.length - 1);
   });
 
-  it("reports no use of a key", async () => {
+  it("a watcher gets no use of a key", async () => {
     await store().keys.create(keyRecord("a"));
     let calls = 0;
     await store().keys.watch(() => (calls += 1));
@@ -396,7 +396,7 @@ function watchLaws(store: () => Store): void {
     expect(calls).toBe(1);
   });
 
-  it("serves a second listener in full, and an ended one no more", async () => {
+  it("a second watcher gets every key, and an ended one no more", async () => {
     await store().keys.create(keyRecord("a"));
     const first: string[] = [];
     const second: string[] = [];
@@ -409,7 +409,7 @@ function watchLaws(store: () => Store): void {
     expect(second).toEqual(["a", "b", "c"]);
   });
 
-  it("calls back at once for an empty store", async () => {
+  it("a watcher of an empty store is called back at once", async () => {
     const calls: (readonly KeyRecord[])[] = [];
     await store().keys.watch((records) => calls.push(records));
     expect(calls).toEqual([[]]);
@@ -453,7 +453,7 @@ function evidenceLaws(store: () => Store): void {
       .toBe("completed");
   });
 
-  it("narrows by sequence, limit, workspace and request", async () => {
+  it("decisions are read by sequence, limit, workspace and request", async () => {
     for (let number = 1; number <= 5; number += 1) {
       await recordDecision(
         store().evidence,

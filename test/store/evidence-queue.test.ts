@@ -116,14 +116,14 @@ describe("group commit", () => {
   });
 });
 
-describe("how long decisions gather", () => {
+describe("the time in which decisions gather", () => {
   /** The rest of a turn of the event loop, in which others are at work for a millisecond. */
   const longTurn = (): Promise<void> => {
     for (const end = performance.now() + 1; performance.now() < end;);
     return new Promise((resolve) => setImmediate(resolve));
   };
 
-  it("is until a turn of the event loop is idle", async () => {
+  it("ends with the first idle turn of the event loop", async () => {
     const { queue, writes } = makeQueue({ gathering: 60_000 });
     const decided: Promise<void>[] = [];
     for (let number = 0; number < 20; number += 1) {

@@ -11,7 +11,7 @@ function watched(): { readonly path: string; readonly identity: FileIdentity } {
   return { path, identity: new FileIdentity(path) };
 }
 
-it("a file that is still the same one has its present size", () => {
+it("a file that was not replaced has its present size", () => {
   const { path, identity } = watched();
   expect(identity.look()).toBe(10);
   appendFileSync(path, "more");
@@ -34,6 +34,6 @@ it.each<readonly [string, (path: string) => void, string]>([
   expect(identity.look()).toBe(cause);
 });
 
-it("a file that was not there in the beginning is not missed", () => {
+it("a file that was absent from the beginning is not reported", () => {
   expect(new FileIdentity(join(temporaryFolder(), "none")).look()).toBeNull();
 });

@@ -14,7 +14,7 @@ export function issuerRecord(kid: string, members: Partial<IssuerRecord> = {}): 
 }
 
 export function issuerLaws(store: () => Store): void {
-  it("lists published keys that have not expired, by kid", async () => {
+  it("published keys that have not expired are listed by kid", async () => {
     const [b, a] = [issuerRecord("b"), issuerRecord("a", { expiresAt: Date.now() + 2 * HOUR })];
     await store().issuers.publish(b);
     await store().issuers.publish(a);
@@ -32,7 +32,7 @@ export function issuerLaws(store: () => Store): void {
     expect(await store().issuers.list(0)).toEqual([first]);
   });
 
-  it("prunes expired keys, and no others", async () => {
+  it("a prune removes expired keys, and no others", async () => {
     const [old, young] = [issuerRecord("old", { expiresAt: 1_000 }), issuerRecord("young")];
     await store().issuers.publish(old);
     await store().issuers.publish(young);

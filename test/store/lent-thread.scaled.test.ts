@@ -120,7 +120,7 @@ describe.runIf(fewOrMany(false, true))("over a worker's connection", () => {
 });
 
 describe("a thread that is lent", () => {
-  it("has one chain for all workers, and notifies all of a key", async () => {
+  it("has one chain for all workers, and notifies all of them of a new key", async () => {
     const { own, borrow } = await lending();
     const [one, two] = [await borrow(), await borrow()];
     const heard: string[] = [];

@@ -45,7 +45,7 @@ export function limitLaws(store: () => Store): void {
     return [leased?.held ?? -1, leased?.others ?? -1];
   };
 
-  it("grants the fitting amount, at least the needed one or nothing, and counts it as used", async () => {
+  it("a request gets the fitting amount, at least the needed one or nothing, and it counts as used", async () => {
     expect(await take(counter({ need: 10, want: 60 }))).toEqual([[60, 60]]);
     expect(await take(counter({ need: 10, want: 60 }))).toEqual([[40, 100]]);
     expect(await take(counter({ need: 1, want: 1 }))).toEqual([[0, 100]]);
@@ -54,7 +54,7 @@ export function limitLaws(store: () => Store): void {
     ]);
   });
 
-  it("frees first, then adds an overdraft past the ceiling, then grants", async () => {
+  it("a request returns first, then adds an overdraft past the ceiling, then takes", async () => {
     await take(counter({ need: 80, want: 80 }));
     expect(await take(counter({ giveBack: 50, overdraft: 60, need: 10, want: 20 }))).toEqual([
       [10, 100],
@@ -108,14 +108,14 @@ export function limitLaws(store: () => Store): void {
     expect(await take(counter({ need: 5, want: 5 }))).toEqual([[5, 5]]);
   });
 
-  it("grants no more than the ceiling to concurrent requests", async () => {
+  it("concurrent requests get no more than the ceiling", async () => {
     const requested = await Promise.all(
       Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))),
     );
     expect(requested.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
   });
 
-  it("leases free slots, renews them and returns them", async () => {
+  it("free slots are leased, renewed and returned", async () => {
     expect(await hold({ want: 3 })).toEqual([3, 0]);
     expect(await hold({ want: 3 }, { holder: "b" })).toEqual([1, 3]);
     expect(await hold({ want: 1, inUse: 1 })).toEqual([1, 1]);
@@ -130,7 +130,7 @@ export function limitLaws(store: () => Store): void {
     expect(await hold({ want: 1, ceiling: 1 }, { holder: "b" })).toEqual([0, 4]);
   });
 
-  it("leases slots of a dead process to others when its lease is over, not before", async () => {
+  it("slots of a dead process are leased to others when its lease is over, not before", async () => {
     await hold({ want: 4, inUse: 4 });
     const later = { holder: "b", until: MINUTE + 60_000 };
     expect(await hold({ want: 1 }, { ...later, now: MINUTE + 19_999 })).toEqual([0, 4]);
@@ -155,7 +155,7 @@ export function limitLaws(store: () => Store): void {
     month: MINUTE - (31 * 24 + 2) * hour,
   } as const;
 
-  it("reports the usage of current windows and slots only", async () => {
+  it("the usage of current windows and slots is reported, and no other", async () => {
     for (const [index, window] of LIMIT_WINDOWS.entries()) {
       const row = { window, need: index + 1, want: index + 1 };
       await take(
@@ -182,7 +182,7 @@ export function limitLaws(store: () => Store): void {
     expect((await limits.read(MINUTE + 20_000)).slots).toEqual([]);
   });
 
-  it("deletes long expired windows, each in its time, in batches", async () => {
+  it("long expired windows are deleted, each in its time, in batches", async () => {
     const { limits } = store();
     for (const window of LIMIT_WINDOWS)
       await take(counter({ window, start: MINUTE, overdraft: 1 }));

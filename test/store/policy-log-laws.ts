@@ -19,7 +19,7 @@ const contentOf = (digest: string, members: Partial<StoredContent> = {}): Stored
 export function policyLogLaws(store: () => Store): void {
   const log = (): PolicyLogStore => store().policyLog;
 
-  it("begins empty, at the beginning of every chain", async () => {
+  it("a new log is empty, at the beginning of every chain", async () => {
     expect(await log().head()).toEqual(GENESIS);
     expect(await log().read({ after: 0, limit: 10 })).toEqual([]);
     expect(await log().content("a".repeat(64))).toBeNull();
@@ -150,7 +150,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().content(content.digest)).toEqual(content);
   });
 
-  it("notifies listeners of an append before it resolves, once; not those that have ended, and not of conflicts", async () => {
+  it("listeners get an append before it resolves, once; ended ones and conflicts get none", async () => {
     await appendOne(log(), recordText("before"));
     const heard: string[] = [];
     const listener = (): void => void heard.push("twice");

@@ -31,7 +31,7 @@ function through(
   return scan.through;
 }
 
-describe("where a prune ends", () => {
+describe("the end of a prune", () => {
   it("is before the first row that is young enough to stay, with any rows after it", () => {
     const rows = rowsOf([2, null, 4, null]);
     expect(through(rows, 2 * HOUR)).toBe(2);

@@ -31,7 +31,7 @@ export function sessionLaws(store: () => Store): void {
     expect(await store().sessions.find("d")).toBeNull();
   });
 
-  it("moves the time of the last use forward only", async () => {
+  it("the time of the last use moves forward only", async () => {
     await store().sessions.create(sessionRecord("a"));
     await store().sessions.touch("a", 3_000);
     await store().sessions.touch("a", 2_000);
@@ -49,7 +49,7 @@ export function sessionLaws(store: () => Store): void {
     expect(await store().sessions.find("b")).toEqual(sessionRecord("b"));
   });
 
-  it("prunes ended and long unused sessions, and no others", async () => {
+  it("a prune removes ended and long unused sessions, and no others", async () => {
     await store().sessions.create(sessionRecord("ended", { endsAt: 5_000, seenAt: 4_000 }));
     await store().sessions.create(sessionRecord("idle", { seenAt: 2_000 }));
     await store().sessions.create(sessionRecord("good", { seenAt: 4_000 }));

@@ -268,7 +268,7 @@ describe("rules that the tables themselves keep", () => {
     ],
     ["UPDATE policy_contents SET module = x'00'", "kept as they are"],
     ["DELETE FROM policy_contents", "kept as they are"],
-  ])("%s", (statement, complaint) => {
+  ])("refuse %s", (statement, complaint) => {
     const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     onTestFinished(() => database.close());
     // What a rule lets through would be another test's beginning.

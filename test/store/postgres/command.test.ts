@@ -31,7 +31,7 @@ const URL_B = "postgres://user:a-secret@two.example/base";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-describe("which database a command uses", () => {
+describe("the database of a command", () => {
   it.each([
     [[], { SIGNALBOX_DATABASE_URL: URL_A }, URL_A],
     [["--database", URL_A], {}, URL_A],
@@ -40,7 +40,7 @@ describe("which database a command uses", () => {
     [["--database", "a.db"], { SIGNALBOX_DATABASE_URL: "" }, "/w/a.db"],
     [[], { SIGNALBOX_DATABASE: "b.db" }, "/w/b.db"],
     [[], {}, "/w/.signalbox/signalbox.db"],
-  ])("%j with %j", (argv, environment, database) => {
+  ])("%j with %j opens %s", (argv, environment, database) => {
     const io = {
       cwd: "/w",
       environment,
@@ -57,7 +57,7 @@ describe("which database a command uses", () => {
     [[], { SIGNALBOX_DATABASE_URL: URL_A, SIGNALBOX_DATABASE: "a.db" }, "unset one of the two"],
     [[], { SIGNALBOX_DATABASE_URL: "a-secret.db" }, "must begin with postgres://"],
     [[], { SIGNALBOX_DATABASE_URL: `${URL_A}?sslmode=perhaps` }, "sslmode: give"],
-  ])("refuses %j with %j, and does not repeat the URL", async (argv, environment, complaint) => {
+  ])("%j with %j is refused, without repeating the URL", async (argv, environment, complaint) => {
     const { code, stderr } = await runCommand(keys, ["list", ...argv], {
       cwd: temporaryFolder(),
       environment,

@@ -238,7 +238,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL 
       expect(stores.map((store) => store.evidence.health().lost)).toEqual([0, 0]);
     });
 
-    it("a server that is stopped and started again is used again without anybody's doing", async () => {
+    it("a server that is stopped and started again is used again without a restart of the store", async () => {
       const url = await server.database();
       const store = await open(url);
       const seen: KeyRecord[] = [];

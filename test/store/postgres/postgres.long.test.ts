@@ -186,7 +186,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await readVerifiedLog(store.evidence)).toHaveLength(2);
     });
 
-    it("keeps its rules itself", async () => {
+    it("refuses statements that break its rules", async () => {
       const url = await server.database();
       const store = await open(url);
       await store.keys.create(keyRecord("active"));
@@ -235,7 +235,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       }
     });
 
-    it("keeps the rules of the policy log itself", async () => {
+    it("refuses statements that break the rules of the policy log", async () => {
       const url = await server.database();
       const store = await open(url);
       await store.policyLog.append(GENESIS, TWO_ROWS);
@@ -376,7 +376,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     });
   });
 
-  it("has no statement compiled before it runs, which a sort that is off would seem to be worth", async () => {
+  it("connects with jit and enable_sort off", async () => {
     const bounds = { connections: 1, statementTimeout: 20_000 };
     const pool = new Pool(parsePostgresUrl(await server.database()), bounds);
     onTestFinished(() => pool.destroy());
