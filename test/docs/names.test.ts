@@ -132,11 +132,19 @@ describe("names on the pages", () => {
     expect([...read].filter((name) => !reported.includes(name))).toEqual([]);
   });
 
-  it("variables and headers exist", () => {
+  it("variables, metrics and headers exist", () => {
     const variables = written(/\b(SIGNALBOX_[A-Z_]+[A-Z])\b/g);
     expect(
       unknown(variables, (name) =>
         [program, tests, ...VARIABLES_OF_READERS].some((text) => text.includes(name)),
+      ),
+    ).toEqual([]);
+    const metrics = written(/\b(signalbox_[a-z][a-z_]*[a-z])\b/g);
+    expect(metrics.size).toBeGreaterThan(30);
+    // The exposition appends the suffix of counters.
+    expect(
+      unknown(metrics, (name) =>
+        [program, tests].some((text) => text.includes(name.replace(/_total$/, ""))),
       ),
     ).toEqual([]);
     const headers = written(/\b(x-signalbox-[a-z-]+)\b/g);
