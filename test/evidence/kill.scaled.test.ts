@@ -52,7 +52,7 @@ function startProcess(database: string, upstream: string, round: number, role: R
 }
 
 /** Sends requests until the server is gone; gives the ids of those whose answer had begun. */
-async function ask(url: string, answered: string[]): Promise<void> {
+async function ask(url: string, answered: string[], refused: string[]): Promise<void> {
   for (let number = 0; ; number += 1) {
     try {
       const response = await fetch(`${url}/v1/chat/completions`, {
@@ -68,13 +68,20 @@ async function ask(url: string, answered: string[]): Promise<void> {
       });
       // Headers are the first bytes. Whatever the rest does, this id was answered.
       // Without a record in time, the router answers by itself: 503, or 504 at the deadline.
-      if (response.status >= 500)
-        expect(await response.text()).toMatch(/evidence_unavailable|upstream_timeout_total/);
-      else answered.push(response.headers.get("x-request-id") ?? "no id");
+      if (response.status >= 500) {
+        const text = await response.text();
+        expect(text).toMatch(/evidence_unavailable|upstream_timeout_total/);
+        refused.push(text);
+        continue;
+      }
+      answered.push(response.headers.get("x-request-id") ?? "no id");
       await response.text();
     } catch (error) {
       // The connection is lost, or was refused: the server is gone.
-      if (error instanceof TypeError) return;
+      if (error instanceof TypeError) {
+        refused.push(String(error.cause));
+        return;
+      }
       throw error;
     }
   }
@@ -90,11 +97,21 @@ async function killedRound(child: ChildProcess, round: number): Promise<readonly
   await until(() => printed.endsWith("ready\n"), 60_000);
   const urls = printed.split("\n").slice(0, -2);
   const answered: string[] = [];
+  const refused: string[] = [];
   const clients = Array.from({ length: CLIENTS }, (_, index) =>
-    ask(urls[index % urls.length] ?? "", answered),
+    ask(urls[index % urls.length] ?? "", answered, refused),
   );
   // Some die with their first requests; most once answers flow, when there is most to lose.
-  if (round % 4 !== 0) await until(() => answered.length > 1, 60_000);
+  if (round % 4 !== 0) {
+    await until(() => answered.length > 1, 60_000).catch((error: unknown) => {
+      throw new Error(
+        `two answers; there were ${answered.length}, and ${refused.slice(-12).join("; ")}`,
+        {
+          cause: error,
+        },
+      );
+    });
+  }
   await delay(Math.random() * LONGEST_ROUND);
   child.kill("SIGKILL");
   await exited;
