@@ -231,6 +231,7 @@ const TOO_MANY = "At most 2 can be sent in one request; this one has 3.";
 
 /** Index and count of numbers of each result, with `!` where one of them is not finite. */
 test.each<[string, string, string, object?]>([
+  [EMBED, "dimensions=5", "0:5 1:5 2:5", { dimensions: null }],
   [EMBED, "permute", "2:4 1:4 0:4"],
   [EMBED, "short=2", "0:4"],
   [EMBED, "short=4", "mock: the instructions request at least 4 results, and this answer has 3"],
