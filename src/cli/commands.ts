@@ -91,9 +91,9 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) {
-    const meant = didYouMean(name, Object.keys(COMMANDS));
+    const suggestion = didYouMean(name, Object.keys(COMMANDS));
     io.stderr(
-      `signalbox: there is no command of that name${meant}${givenText([name])}\n\n${commandList()}`,
+      `signalbox: there is no command of that name${suggestion}${givenText([name])}\n\n${commandList()}`,
     );
     return EXIT.usage;
   }
@@ -165,7 +165,7 @@ export async function readCompletions(summary: string, command: Command): Promis
 async function helpOf(command: Command, argv: readonly string[]): Promise<string> {
   let text = "";
   const silent = {
-    stdout: (written: string) => void (text += written),
+    stdout: (output: string) => void (text += output),
     stderr: () => {},
     environment: {},
     cwd: ".",

@@ -53,8 +53,8 @@ export const init = flagCommand(
       throw new UsageError(`DIRECTORY: give one folder at most${givenText(positionals)}`);
     const isInteractive = io.terminal === true && !values.yes;
     const { ask = askOnTerminal } = io;
-    const answer = async (given: string | undefined, question: string): Promise<string> =>
-      given ?? (isInteractive ? (await ask(question)).trim() : "");
+    const answer = async (option: string | undefined, question: string): Promise<string> =>
+      option ?? (isInteractive ? (await ask(question)).trim() : "");
     const answers = readAnswers({
       providers: await answer(
         values.providers,
@@ -85,19 +85,19 @@ async function askOnTerminal(question: string): Promise<string> {
   }
 }
 
-type Given = Readonly<Record<"providers" | "workspace" | "regions" | "noTraining", string>>;
+type AnswerTexts = Readonly<Record<"providers" | "workspace" | "regions" | "noTraining", string>>;
 
-function readAnswers(given: Given) {
+function readAnswers(texts: AnswerTexts) {
   /** Names of presets, in the order of the answer. */
-  const providers = [...new Set(listItems(given.providers))];
+  const providers = [...new Set(listItems(texts.providers))];
   if (providers.length === 0)
     throw new UsageError("--providers: is missing; give it, such as --providers openai,anthropic");
-  const workspace = readWorkspaceName(given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace);
+  const workspace = readWorkspaceName(texts.workspace === "" ? DEFAULT_WORKSPACE : texts.workspace);
   /** Regions or areas; none: the widest address of each provider. */
-  const regions = listItems(given.regions);
+  const regions = listItems(texts.regions);
   if (!regions.every((region) => ID_FORM.test(region)))
     throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");
-  const noTraining = given.noTraining.toLowerCase();
+  const noTraining = texts.noTraining.toLowerCase();
   if (!["", "no", "n", "yes", "y"].includes(noTraining))
     throw new UsageError("--no-training: answer yes or no");
   return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
@@ -120,19 +120,19 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
   ];
-  const hasIgnore = existsSync(join(folder, ".gitignore"));
+  const hasGitignore = existsSync(join(folder, ".gitignore"));
   const texts: (readonly [name: string, text: string | Promise<string>])[] = [
     ["routes.yaml", routes],
     ...EDITOR_SCHEMAS.map((name) => [name, packagedText(`schemas/${name}`)] as const),
     ...copies.map((name) => [name, packagedText(name)] as const),
-    ...(hasIgnore ? [] : [[".gitignore", IGNORED] as const]),
+    ...(hasGitignore ? [] : [[".gitignore", IGNORED] as const]),
   ];
   const files = await Promise.all(
     texts.map(async ([name, text]) => fileBelow({ path: folder, shown }, name, await text)),
   );
   await createFiles(files);
   for (const file of files) io.stdout(`wrote ${file.shown}\n`);
-  if (hasIgnore)
+  if (hasGitignore)
     io.stdout("add .signalbox/ to .gitignore: it has the store and compiled policies\n");
   const [at, config] = shown === "." ? ["", ""] : [` ${shown}`, ` --config ${shown}/routes.yaml`];
   io.stdout(`
@@ -164,19 +164,20 @@ export function readPreset(flag: string, name: string): Preset {
 function regionsFor(
   name: string,
   { regions, address = "", region: fixed = "global" }: Preset,
-  wanted: readonly string[],
+  wantedRegions: readonly string[],
 ): readonly string[] {
-  const fits = (region: string) => wanted.includes(region) || wanted.includes(groupOf(region));
+  const fits = (region: string) =>
+    wantedRegions.includes(region) || wantedRegions.includes(groupOf(region));
   if (regions === undefined) {
     // The host has its region in its name, or has no region.
-    if (wanted.length === 0 || fits(fixed)) return [fixed];
-    if (!address.includes(fixed)) return wanted.slice(0, 1);
+    if (wantedRegions.length === 0 || fits(fixed)) return [fixed];
+    if (!address.includes(fixed)) return wantedRegions.slice(0, 1);
     throw new UsageError(
       `--regions: the address of ${name} is in ${fixed}; add it, or write the row by hand`,
     );
   }
   const all = Object.keys(regions);
-  if (wanted.length === 0) return ["global" in regions ? "global" : (all[0] ?? "global")];
+  if (wantedRegions.length === 0) return ["global" in regions ? "global" : (all[0] ?? "global")];
   const found = all.filter(fits);
   if (found.length === 0) {
     if (all.every((region) => region === "on-premises")) return all;
@@ -187,7 +188,7 @@ function regionsFor(
   // One region of an area is enough at first.
   const byArea = new Map(found.toReversed().map((region) => [groupOf(region), region]));
   return found.filter(
-    (region) => byArea.get(groupOf(region)) === region || wanted.includes(region),
+    (region) => byArea.get(groupOf(region)) === region || wantedRegions.includes(region),
   );
 }
 
@@ -201,8 +202,8 @@ function providerRows(
   const id = region === "global" || region === "on-premises" ? name : `${name}-${region}`;
   const { sample, provider, title, regions, address = "" } = preset;
   const earlier = models.get(sample.model) ?? sample.row;
-  const isSame = JSON.stringify(earlier) === JSON.stringify(sample.row);
-  const model = isSame ? sample.model : `${sample.model}-${name}`;
+  const isSameModel = JSON.stringify(earlier) === JSON.stringify(sample.row);
+  const model = isSameModel ? sample.model : `${sample.model}-${name}`;
   models.set(model, sample.row);
   const area = groupOf(region);
   const profile = sample.profiles?.[area];
@@ -271,19 +272,19 @@ function routesText(answers: ReturnType<typeof readAnswers>): string {
   });
   const regions = new Set([0, 1].flatMap((index) => rows.map((one) => one.regions[index] ?? "")));
   // A route whose endpoints have prices in part is reported by `check` (PRICE_GAP).
-  const isGap = rows.some(({ isGenerating, row }) => isGenerating && row.price === undefined);
+  const hasUnpriced = rows.some(({ isGenerating, row }) => isGenerating && row.price === undefined);
   const endpoints = rows.map(({ row, isGenerating }) =>
     Object.fromEntries(
-      Object.entries(row).filter(([key]) => key !== "price" || !isGap || !isGenerating),
+      Object.entries(row).filter(([key]) => key !== "price" || !hasUnpriced || !isGenerating),
     ),
   );
   // One route for all models that generate; one for each other model, since only models of its kind
   // can replace it.
   const routes = Map.groupBy(rows, ({ isGenerating, row }) => (isGenerating ? "chat" : row.model));
-  const listed = (member: string): readonly JsonValue[] => [
+  const memberValues = (member: string): readonly JsonValue[] => [
     ...new Set([...models.values()].flatMap((model) => listOf(model[member]))),
   ];
-  const dimensions = listed("dimensions");
+  const dimensions = memberValues("dimensions");
   const windows = [...models.values()].flatMap(({ context_window: window }) =>
     typeof window === "number" ? [window] : [],
   );
@@ -291,7 +292,7 @@ function routesText(answers: ReturnType<typeof readAnswers>): string {
     routes: [...routes.keys()],
     regions: [...regions],
     providers: rows.map(({ id }) => id),
-    capabilities: listed("capabilities"),
+    capabilities: memberValues("capabilities"),
     ...(dimensions.length > 0 && { dimensions }),
     ...(dimensions.length > 0 && windows.length > 0 && { context_window: Math.max(...windows) }),
   };

@@ -404,8 +404,8 @@ async function refuseUndeclaredNames(
   io: CommandIo,
 ) {
   const config = flags.config ?? "routes.yaml";
-  const hasConfig = isDefaultDatabase(flags, io) && existsSync(resolve(io.cwd, config));
-  if (flags.config === undefined && !hasConfig) {
+  const hasDefaultConfig = isDefaultDatabase(flags, io) && existsSync(resolve(io.cwd, config));
+  if (flags.config === undefined && !hasDefaultConfig) {
     // `--environment` was once the key's environment: ignoring it would create a production key.
     if (flags.environment === undefined) return;
     throw new UsageError(

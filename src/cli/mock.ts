@@ -35,9 +35,9 @@ export const mock = flagCommand(
     flags: FLAGS,
     flagsOnly: "",
   },
-  async ({ host, port: given, quiet }, io) => {
+  async ({ host, port: portText, quiet }, io) => {
     const provider = await loadSimulatedProvider();
-    const port = readNumber("--port", given, PORTS);
+    const port = readNumber("--port", portText, PORTS);
     const log = quiet ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
     const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
       throw new CommandError(listenFailure(error), { cause: error });

@@ -150,8 +150,8 @@ type Enforcement = ReturnType<typeof enforcements>[number];
 function enforcements(records: readonly PolicyRecord[]) {
   const changes = records.flatMap((record) => {
     const { policy, at: since } = record;
-    const isFirst = record.kind === "observed" && record.slot === "enforced";
-    if (!isFirst && !("to" in record)) return [];
+    const isEnforcedStart = record.kind === "observed" && record.slot === "enforced";
+    if (!isEnforcedStart && !("to" in record)) return [];
     const content: ContentReference | null = "to" in record ? record.to : record;
     const approvals = record.kind === "promoted" ? record.approvals : [];
     return [{ policy, since, content, by: "by" in record ? record.by : null, approvals }];
@@ -183,9 +183,9 @@ async function enforcementCells(log: PolicyLogStore, one: Enforcement) {
 
 /** Title and owners of a stored content. */
 async function describe(log: PolicyLogStore, { digest, module }: ContentReference) {
-  const kept = await log.content(digest);
+  const stored = await log.content(digest);
   try {
-    if (kept !== null) return readStoredContent(kept, module).policy.contract;
+    if (stored !== null) return readStoredContent(stored, module).policy.contract;
   } catch (error) {
     if (!(error instanceof KeptContentError)) throw error;
   }
@@ -213,9 +213,9 @@ function exceptionCells(record: PolicyRecord) {
 function exceptionsOf(record: PolicyRecord): readonly string[] {
   if (record.kind === "rolled_back") return [`rolled back: ${record.reason}`];
   if (record.kind === "approved") {
-    const { report: seen } = record;
-    if (seen === null) return ["approved without a simulation's report"];
-    const { assertions, complete, verification } = seen;
+    const { report: simulation } = record;
+    if (simulation === null) return ["approved without a simulation's report"];
+    const { assertions, complete, verification } = simulation;
     return [
       assertions.waived > 0 ? "approved with waived assertions" : "",
       assertions.failed > 0 ? "approved with failed assertions" : "",
@@ -266,7 +266,7 @@ function table(headings: readonly string[], rows: readonly (readonly Text[])[]):
   return {
     noun: "row",
     headings,
-    items: rows.map((cells): Item => ({ cells, kept: true })),
+    items: rows.map((cells): Item => ({ cells, alwaysShown: true })),
   };
 }
 

@@ -167,17 +167,17 @@ function printRecorded({ decision, explanation, notes }: Recorded, io: CommandIo
 type RecordedDecision = Answer<typeof DECISION>;
 
 function headline(decision: RecordedDecision): string {
-  const answered = decision.status === null ? "" : `, ${decision.status}`;
-  const reason = `${decision.reason ?? ""}${answered}`;
+  const statusText = decision.status === null ? "" : `, ${decision.status}`;
+  const reason = `${decision.reason ?? ""}${statusText}`;
   switch (decision.outcome) {
     case "deny":
       return `DENIED by ${decision.policy ?? ""}/${decision.constraint ?? ""}: ${reason}`;
     case "refuse":
       return `REFUSED: ${reason}`;
     case "answer":
-      return `ANSWERED by the router${answered}`;
+      return `ANSWERED by the router${statusText}`;
     default:
-      return `ROUTED to ${decision.endpoint ?? "no endpoint"}: ${decision.terminal ?? "running"}${answered}`;
+      return `ROUTED to ${decision.endpoint ?? "no endpoint"}: ${decision.terminal ?? "running"}${statusText}`;
   }
 }
 

@@ -105,7 +105,7 @@ export function endpointHealth() {
     trialUntil = 0;
   }
 
-  /** A call that proves nothing passes the trial to the next request. */
+  /** An inconclusive call passes the trial to the next request. */
   function giveTrialBack(now: number) {
     if (isHalfOpen(now)) trialUntil = 0;
   }

@@ -169,7 +169,7 @@ export class Itinerary {
     const next = destination === null ? undefined : this.#destinations[destination];
     if (destination === null || next === undefined) return null;
     const pause = next.tries === 0 ? 0 : Math.max(next.readyAt - now, 0);
-    // The pause would end after the deadline; the failure at once is the better answer.
+    // A pause beyond the deadline would only delay the same failure.
     if (pause > LONGEST_WAIT || (pause > 0 && now + pause >= this.#deadline)) return null;
     this.#at = destination;
     return { destination, pause };
@@ -304,7 +304,7 @@ export class PlanWalk<Answer> {
     const hedge = new Turn<Answer>();
     this.#turns = [turn, hedge];
     const { end, failed } = await settledEnd(first, Promise.resolve(this.#try(other, true, hedge)));
-    // The slower call ends at once; its attempt in the evidence has the reason.
+    // Cancels the slower call; its attempt in the evidence records why.
     for (const each of this.#turns) each.endTurn();
     await Promise.all(this.#turns.flatMap(({ call }) => call ?? []));
     if (failed !== null) this.#failed.push({ endpoint: other.endpoint.id, failure: failed });
@@ -489,8 +489,8 @@ function waitFor(milliseconds: number, exit: AbortSignal): Promise<void> {
 }
 
 /**
- * Of two ends the first that decides: an answer, or a failure that no retry helps; otherwise the
- * first one's. `failed`: the failure of the second, where it failed.
+ * The first conclusive end of two calls: an answer, or a failure that no retry can fix; if neither
+ * is conclusive, the end of `first`. `failed`: the failure of `second`, if it failed.
  */
 async function settledEnd<End extends CallEnd<unknown>>(
   first: Promise<End>,

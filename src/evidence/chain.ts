@@ -80,7 +80,7 @@ export class RememberedLinks {
 
   /** Whether a row has the hash that was noted for its position, if any was. */
   match({ position, hash }: ChainLink): boolean {
-    return (this.#hashes.get(position) ?? []).every((known) => known.hash === hash);
+    return (this.#hashes.get(position) ?? []).every((noted) => noted.hash === hash);
   }
 
   /** Whether the log ends before a noted position. */

@@ -310,11 +310,11 @@ export function namesOf(
  */
 export function shares(count: number, attempts: readonly AttemptRecord[]): readonly number[] {
   const total = attempts.reduce((sum, { calls = 1 }) => sum + calls, 0);
-  let passed = 0;
+  let countedCalls = 0;
   return attempts.map(({ calls = 1 }) => {
-    const before = Math.floor((count * passed) / total);
-    passed += calls;
-    return Math.floor((count * passed) / total) - before;
+    const before = Math.floor((count * countedCalls) / total);
+    countedCalls += calls;
+    return Math.floor((count * countedCalls) / total) - before;
   });
 }
 

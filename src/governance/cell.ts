@@ -349,7 +349,7 @@ export class Cell {
   encode(): Uint8Array {
     const writer = new ByteWriter();
     writer.number(VERSION);
-    writer.number(this.#counts.reduce((held, count) => (count > 0 ? held + 1 : held), 0));
+    writer.number(this.#counts.reduce((nonZero, count) => (count > 0 ? nonZero + 1 : nonZero), 0));
     for (let number = 0; number < COUNTER_LIMIT; number++) {
       const count = this.#counts[number] ?? 0;
       if (count === 0) continue;
@@ -381,11 +381,11 @@ export function addTo(cells: Map<string, Cell>, key: string, bytes: Uint8Array):
  */
 export function encodedCount(bytes: Uint8Array, counter: Counter): number {
   const reader = readerOf(bytes);
-  const wanted = COUNTER_NUMBERS[counter];
+  const target = COUNTER_NUMBERS[counter];
   for (let left = reader.number(); left > 0; left--) {
     const number = reader.number();
     const count = reader.number();
-    if (number === wanted) return count;
+    if (number === target) return count;
   }
   return 0;
 }

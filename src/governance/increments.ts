@@ -108,26 +108,28 @@ export function readGrouping(
   if (moreTimes.length > 0) {
     return { problem: "group_by must name one of day, hour and minute" };
   }
-  const named = dimensions.filter((dimension) => isLabelDimension(dimension));
+  const labelDimensions = dimensions.filter((dimension) => isLabelDimension(dimension));
   const facets = new Set(
-    named.filter((dimension) => dimension !== "workspace").map((name) => LABELS[name].facet),
+    labelDimensions
+      .filter((dimension) => dimension !== "workspace")
+      .map((name) => LABELS[name].facet),
   );
   const [facet = "total", ...moreFacets] = facets;
   const one = (dimension: LabelDimension) => ({ dimension, position: LABELS[dimension].position });
   if (time === "minute") {
     return moreFacets.length === 0 && (facet === "total" || facet === "traffic")
-      ? { dimensions, facet: "minute", labels: named.map(one), time }
+      ? { dimensions, facet: "minute", labels: labelDimensions.map(one), time }
       : { problem: "group_by can combine minute with operation, route and workspace only" };
   }
-  if (moreFacets.length === 0 && !(facet === "verdict" && named.includes("workspace"))) {
-    return { dimensions, facet, labels: named.map(one), time };
+  if (moreFacets.length === 0 && !(facet === "verdict" && labelDimensions.includes("workspace"))) {
+    return { dimensions, facet, labels: labelDimensions.map(one), time };
   }
   const joined = of === "spend" ? "spend" : "denial";
-  const labels = named.flatMap((dimension) => {
+  const labels = labelDimensions.flatMap((dimension) => {
     const position = JOINED[joined][dimension];
     return position === undefined ? [] : [{ dimension, position }];
   });
-  if (labels.length === named.length) return { dimensions, facet: joined, labels, time };
+  if (labels.length === labelDimensions.length) return { dimensions, facet: joined, labels, time };
   return {
     problem: `group_by can combine these, each with workspace, and day or hour: ${families}`,
   };

@@ -36,9 +36,15 @@ export async function shadowFigures(
   firstSeen: number,
 ): Promise<ShadowFigures> {
   const sum = new Cell();
-  const counted = { policy, revision, firstSeen };
+  const revisionKey = { policy, revision, firstSeen };
   for (const workspace of await source.workspaces()) {
-    for await (const { more, cell } of revisionCells(source, "shadow", workspace, counted, now)) {
+    for await (const { more, cell } of revisionCells(
+      source,
+      "shadow",
+      workspace,
+      revisionKey,
+      now,
+    )) {
       // Cells with a constraint hold verdicts: a request that fails two constraints would count
       // twice.
       if (more === null) sum.addEncoded(cell);
@@ -74,8 +80,11 @@ export function shadowReader(
   workspaces: readonly string[],
   managedBy: readonly string[] | null,
 ): ShadowReader {
-  const isOnly = workspaces.every((other) => other === workspace);
-  return { workspace, seesAll: managedBy === null ? isOnly : managedBy.includes(workspace) };
+  const isOnlyWorkspace = workspaces.every((other) => other === workspace);
+  return {
+    workspace,
+    seesAll: managedBy === null ? isOnlyWorkspace : managedBy.includes(workspace),
+  };
 }
 
 /**
@@ -93,14 +102,14 @@ export async function shadowCountReport(
   const totals = new Cell();
   const [byConstraint, byRoute, byWorkspace] = [new Lines(), new Lines(), new Lines()];
   for (const workspace of await source.workspaces()) {
-    const isSeen = reader.seesAll || workspace === reader.workspace;
+    const isVisible = reader.seesAll || workspace === reader.workspace;
     for await (const { more, cell } of revisionCells(source, "shadow", workspace, revision, now)) {
       if (more !== null) {
         byConstraint.add(more, cell);
         continue;
       }
       totals.addEncoded(cell);
-      byWorkspace.add(JSON.stringify([isSeen ? workspace : null]), cell);
+      byWorkspace.add(JSON.stringify([isVisible ? workspace : null]), cell);
     }
     for await (const { more, cell } of revisionCells(
       source,
@@ -110,7 +119,7 @@ export async function shadowCountReport(
       now,
     )) {
       // The reader must not learn the routes of other workspaces.
-      byRoute.add(isSeen && more !== null ? more : UNNAMED, cell);
+      byRoute.add(isVisible && more !== null ? more : UNNAMED, cell);
     }
   }
   return {

@@ -330,14 +330,14 @@ async function gather(
   return groups;
 }
 
-function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row: RollUpRow) {
+function addRow(groups: Groups, { labels: groupedBy }: Grouping, facet: Facet, row: RollUpRow) {
   const { hour, labels, cell, workspace } = row;
   // By route only, the router's own answers would be traffic without a route.
-  if (facet === "traffic" && wanted.every(({ dimension }) => dimension !== "operation")) {
+  if (facet === "traffic" && groupedBy.every(({ dimension }) => dimension !== "operation")) {
     if (!isOperation(readLabels(labels)[0] ?? "")) return;
   }
   if (facet === "shadow") groups.addShadow(hour, labels, cell);
-  else if (wanted.some(({ dimension }) => dimension === "workspace")) {
+  else if (groupedBy.some(({ dimension }) => dimension === "workspace")) {
     groups.add(
       hour,
       `${labels.slice(0, -1)}${labels === "[]" ? "" : ","}${JSON.stringify(workspace)}]`,

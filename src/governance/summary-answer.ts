@@ -384,13 +384,13 @@ function driftOf(
   });
   if (loaded.length === 0) return stored.length === 0 ? null : "not_loaded";
   if (stored.length === 0) return "not_stored";
-  if (!isSame(loaded, stored, ({ digest }) => digest)) return "digest";
-  return isSame(loaded, stored, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
+  if (!hasSameNames(loaded, stored, ({ digest }) => digest)) return "digest";
+  return hasSameNames(loaded, stored, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
 }
 
 type SlotStatus = Pick<PolicyIdentity, "slot" | "digest">;
 
-function isSame(
+function hasSameNames(
   left: readonly SlotStatus[],
   right: readonly SlotStatus[],
   name: (one: SlotStatus) => string,

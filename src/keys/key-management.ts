@@ -41,19 +41,19 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
    * A key that was rotated works until its overlap ends, so all good keys of the name change; the
    * newest last, so that a retry finds the rest.
    */
-  const differing = (line: readonly KeyRecord[], wanted: KeyRecord) =>
+  const differing = (line: readonly KeyRecord[], requested: KeyRecord) =>
     line.flatMap((key) => {
-      const grants = isLive(key, Math.trunc(clock())) ? changedGrants(key, wanted) : [];
+      const grants = isLive(key, Math.trunc(clock())) ? changedGrants(key, requested) : [];
       return grants.length === 0 ? [] : [{ id: key.id, grants }];
     });
-  const changeLine = async (name: string, wanted: KeyRecord): Promise<ServiceKey> => {
+  const changeLine = async (name: string, requested: KeyRecord): Promise<ServiceKey> => {
     // Twice: a rotation may have copied the former grants to one more key meanwhile. A later one
     // copies the new ones.
     for (let look = 0; look < 2; look += 1) {
-      const { line } = await findNamed(keys, wanted.workspace, name);
-      for (const { id } of differing(line, wanted)) await keys.change(id, wanted);
+      const { line } = await findNamed(keys, requested.workspace, name);
+      for (const { id } of differing(line, requested)) await keys.change(id, requested);
     }
-    return withoutDigest(existing((await findNamed(keys, wanted.workspace, name)).line.at(-1)));
+    return withoutDigest(existing((await findNamed(keys, requested.workspace, name)).line.at(-1)));
   };
   const prepared = async ({ text, record }: CreatedKey): Promise<PreparedKey> => {
     await checkSpace(record.workspace);
@@ -78,11 +78,11 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
         const { line, nextId } = await findNamed(keys, options.workspace, name);
         const newest = line.at(-1);
         if (newest !== undefined && isLive(newest, Math.trunc(clock()))) {
-          const wanted = createKey(options, clock, randomBytes).record;
-          const field = differingField(newest, wanted, line.length > 1);
+          const requested = createKey(options, clock, randomBytes).record;
+          const field = differingField(newest, requested, line.length > 1);
           if (field !== null) throw new KeyFaultError({ fault: "differs", field, fix: IS_KEPT });
-          const grants = [...new Set(differing(line, wanted).flatMap((one) => one.grants))];
-          const store = () => orFault(() => changeLine(name, wanted));
+          const grants = [...new Set(differing(line, requested).flatMap((one) => one.grants))];
+          const store = () => orFault(() => changeLine(name, requested));
           return {
             existing: withoutDigest(newest),
             change: grants.length === 0 ? null : { grants, store },
@@ -212,7 +212,7 @@ function idOf(workspace: string, name: string, number: number) {
 }
 
 /** Members that a key keeps for life. */
-const KEPT = [
+const FIXED_MEMBERS = [
   "environment",
   "exchange",
   "expiresAt",
@@ -230,16 +230,18 @@ const CHANGEABLE = [
  * The first thing that a key keeps and that is wanted otherwise; `null` where there is none. A
  * rotation has given the key another expiry.
  */
-function differingField(key: KeyRecord, wanted: KeyRecord, isRotated: boolean): string | null {
-  const differing = KEPT.find(
+function differingField(key: KeyRecord, requested: KeyRecord, isRotated: boolean): string | null {
+  const differing = FIXED_MEMBERS.find(
     (member) =>
       !(isRotated && member === "expiresAt") &&
-      canonicalJson(key[member]) !== canonicalJson(wanted[member]),
+      canonicalJson(key[member]) !== canonicalJson(requested[member]),
   );
   return differing === "expiresAt" ? "expires_at" : (differing ?? null);
 }
 
 /** The names of the changeable grants in which a key differs from the wanted one. */
-function changedGrants(key: KeyGrants, wanted: KeyGrants): readonly (keyof KeyGrants)[] {
-  return CHANGEABLE.filter((grant) => canonicalJson(key[grant]) !== canonicalJson(wanted[grant]));
+function changedGrants(key: KeyGrants, requested: KeyGrants): readonly (keyof KeyGrants)[] {
+  return CHANGEABLE.filter(
+    (grant) => canonicalJson(key[grant]) !== canonicalJson(requested[grant]),
+  );
 }

@@ -31,7 +31,7 @@ function demand(holds: boolean, field: KeyField, fix: string) {
   if (!holds) throw new KeyOptionError(field, fix);
 }
 
-const isWhole = (value: number, minimum: number, maximum: number) =>
+const isIntegerIn = (value: number, minimum: number, maximum: number) =>
   Number.isSafeInteger(value) && value >= minimum && value <= maximum;
 
 /** @throws {KeyOptionError} */
@@ -40,7 +40,7 @@ export function checkExchange(requested: NewExchange | null): ExchangeGrant | nu
   const { minimum, maximum } = TOKEN_LIFETIME;
   const { maximumLifetime, operations, routes, origins } = requested;
   demand(
-    isWhole(maximumLifetime, minimum, maximum),
+    isIntegerIn(maximumLifetime, minimum, maximum),
     "exchange.maximum_lifetime",
     `give whole seconds from ${minimum} to ${maximum}`,
   );
@@ -67,19 +67,19 @@ export function checkExchange(requested: NewExchange | null): ExchangeGrant | nu
   };
 }
 
-/** The names in the order of `known`. */
+/** The names in the order of `allowed`. */
 function checkNames<Name extends string>(
   field: KeyField,
   requested: readonly string[],
-  known: readonly Name[],
+  allowed: readonly Name[],
   otherwise = "",
 ): readonly Name[] {
   demand(
-    requested.length > 0 && requested.every((name) => known.some((one) => one === name)),
+    requested.length > 0 && requested.every((name) => allowed.some((one) => one === name)),
     field,
-    `give one or more of ${known.join(", ")}${otherwise}`,
+    `give one or more of ${allowed.join(", ")}${otherwise}`,
   );
-  return known.filter((name) => requested.includes(name));
+  return allowed.filter((name) => requested.includes(name));
 }
 
 function checkTexts(
@@ -128,7 +128,7 @@ function checkBudget(budget: Budget): Budget {
   ) {
     return { usd: budget.usd, ...window };
   }
-  if ("tokens" in budget && isWhole(budget.tokens, 1, 1e12))
+  if ("tokens" in budget && isIntegerIn(budget.tokens, 1, 1e12))
     return { tokens: budget.tokens, ...window };
   throw new KeyOptionError(
     "limits.budget",
@@ -138,7 +138,7 @@ function checkBudget(budget: Budget): Budget {
 
 function checkCount(field: KeyField, count: number | null, maximum: number): number | null {
   demand(
-    count === null || isWhole(count, 1, maximum),
+    count === null || isIntegerIn(count, 1, maximum),
     field,
     `give a whole number from 1 to ${maximum}`,
   );
@@ -266,7 +266,7 @@ export function prepareRotation(
 ): RotatedKey {
   const overlap = options.overlap ?? DEFAULT_OVERLAP;
   demand(
-    isWhole(overlap, 0, MAXIMUM_LIFETIME),
+    isIntegerIn(overlap, 0, MAXIMUM_LIFETIME),
     "overlap",
     `give a duration from 0 to ${MAXIMUM_DAYS} days`,
   );

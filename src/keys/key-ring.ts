@@ -139,7 +139,7 @@ export class KeyRing {
    * The owner of the key with this public id, in any state. It authenticates no request: a public
    * id is no proof.
    */
-  readonly named = (publicId: string): Identity | null => {
+  readonly identityOf = (publicId: string): Identity | null => {
     const accepted = this.#entries.get(publicId)?.accepted;
     return accepted?.ok === true ? accepted.identity : null;
   };

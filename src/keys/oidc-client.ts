@@ -105,20 +105,20 @@ export function createOidcClient(
       idTokenExpected: true,
     });
     const claims = tokens.claims();
-    const isOurs = claims !== undefined && isIssuedForUs(claims, settings.clientId);
-    return isOurs ? person(claims) : { fault: "unverified" };
+    const isValid = claims !== undefined && isIssuedForUs(claims, settings.clientId);
+    return isValid ? person(claims) : { fault: "unverified" };
   }
 
   function person(claims: client.IDToken): Person {
     const { groupsClaim, nameClaim, issuer } = settings;
     const name = nameClaim === null ? null : claims[nameClaim];
     const groups = claims[groupsClaim];
-    const listed = typeof groups === "string" ? [groups] : Array.isArray(groups) ? groups : [];
+    const groupList = typeof groups === "string" ? [groups] : Array.isArray(groups) ? groups : [];
     return {
       issuer,
       subject: claims.sub,
       name: typeof name === "string" ? name.replaceAll(/[\p{Cc}\p{Cf}]/gu, "").slice(0, 200) : null,
-      groups: listed.slice(0, MOST_GROUPS).filter((group) => typeof group === "string"),
+      groups: groupList.slice(0, MOST_GROUPS).filter((group) => typeof group === "string"),
     };
   }
 

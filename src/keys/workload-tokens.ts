@@ -83,11 +83,11 @@ function remoteKeys(
   }
 
   /**
-   * The keys, fetched again where the pause since the last fetch allows it. @param seen in which a
+   * The keys, fetched again where the pause since the last fetch allows it. @param failing in which a
    * key was not found.
    */
-  async function renewed(seen: KeyFinder): Promise<KeyFinder | null> {
-    if (loaded?.find === seen) await renew();
+  async function renewed(failing: KeyFinder): Promise<KeyFinder | null> {
+    if (loaded?.find === failing) await renew();
     return loaded?.find ?? null;
   }
 
@@ -129,8 +129,8 @@ function remoteKeys(
     if ("failure" in answer) return answer;
     const found = isJsonObject(answer.json) ? answer.json : {};
     const uri = found.jwks_uri;
-    const isTheirs = found.issuer === issuer && typeof uri === "string" && isFetchable(uri, issuer);
-    return isTheirs ? uri : { failure: "discovery_mismatch" };
+    const isValid = found.issuer === issuer && typeof uri === "string" && isFetchable(uri, issuer);
+    return isValid ? uri : { failure: "discovery_mismatch" };
   }
 
   return { current, renewed };
@@ -311,8 +311,8 @@ async function verifySignature(
     return isJsonObject(claims) ? { payload, claims } : { fault: "invalid" };
   } catch (error) {
     if (error instanceof errors.JWKSNoMatchingKey) return "unknown_key";
-    const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
-    return { fault: error instanceof errors.JWTExpired || isEarly ? "expired" : "invalid" };
+    const isNotYetValid = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
+    return { fault: error instanceof errors.JWTExpired || isNotYetValid ? "expired" : "invalid" };
   }
 }
 

@@ -83,7 +83,7 @@ const MISSING: {
       ? { claimed, outdated }
       : null,
   assertions: ({ required, reports }) =>
-    required.assertions && !reports.some(isAsserted)
+    required.assertions && !reports.some(passesAssertions)
       ? { have: Math.max(0, ...reports.map(({ assertions }) => assertions.failed)) }
       : null,
 };
@@ -103,10 +103,10 @@ export function missingRequirements(
 ): readonly MissingRequirement[] {
   if (status.candidate === null) return [];
   const approvals = countedApprovals(status, required, by);
-  const named = approvals.flatMap(({ report }) => (report === null ? [] : [report]));
-  const verified = named.filter(({ verification }) => verification.result === "verified");
+  const approvedReports = approvals.flatMap(({ report }) => (report === null ? [] : [report]));
+  const verified = approvedReports.filter(({ verification }) => verification.result === "verified");
   const reports = verified.filter((report) =>
-    isOfThisPromotion(report, status, required.tableRevision),
+    coversPromotion(report, status, required.tableRevision),
   );
   const judged: Judged = {
     required,
@@ -114,7 +114,7 @@ export function missingRequirements(
     soaked: Math.max(0, now - status.candidate.since),
     figures,
     reports,
-    claimed: named.length - verified.length,
+    claimed: approvedReports.length - verified.length,
     outdated: verified.length - reports.length,
   };
   return REQUIREMENTS.flatMap((requirement) => {
@@ -137,12 +137,12 @@ function countedApprovals(
   }: Pick<PromotionRequirements, "selfApproval"> & Pick<PromotionRequest, "revoked">,
   by: Pick<Actor, "origin">,
 ): readonly Approval[] {
-  const counted = candidateApprovals(status).filter(({ by: { keyId } }) => !revoked.has(keyId));
-  return selfApproval ? counted : counted.filter((given) => given.by.origin !== by.origin);
+  const valid = candidateApprovals(status).filter(({ by: { keyId } }) => !revoked.has(keyId));
+  return selfApproval ? valid : valid.filter((one) => one.by.origin !== by.origin);
 }
 
 /** Whether the figures of shadow mean anything for the candidate. */
-export function isJudged(status: PolicyStatus): boolean {
+export function hasShadowFigures(status: PolicyStatus): boolean {
   return (
     status.candidate !== null && contentOf(status, status.candidate.digest).content === "rules"
   );
@@ -152,7 +152,7 @@ export function isJudged(status: PolicyStatus): boolean {
  * A report covers one promotion: under one table, replacing one content. After a change of either
  * it is outdated.
  */
-export function isOfThisPromotion(
+export function coversPromotion(
   { verification, tableRevision }: ReportReference,
   status: Pick<PolicyStatus, "enforced">,
   serving: string,
@@ -164,7 +164,7 @@ export function isOfThisPromotion(
   );
 }
 
-function isAsserted({ complete, assertions }: NonNullable<Approval["report"]>) {
+function passesAssertions({ complete, assertions }: NonNullable<Approval["report"]>) {
   return complete && assertions.failed === 0 && assertions.passed + assertions.waived > 0;
 }
 
@@ -190,10 +190,10 @@ export function approval({
     const found = contentIn(states, policy, digest);
     if ("fault" in found) return found;
     const earlier = approvalBy(found.status, digest, by);
-    const isSame =
+    const isRepeated =
       earlier !== undefined &&
       canonicalJson([earlier.by.roles, earlier.report]) === canonicalJson([by.roles, report]);
-    return isSame
+    return isRepeated
       ? null
       : { kind: "approved", policy, at, revision: found.content.revision, digest, by, report };
   };
@@ -264,7 +264,7 @@ export function promotion({
     if ("fault" in found) return found;
     const { status, candidate } = found;
     if (status.held.has(candidate.digest)) return { fault: "held", revision: candidate.revision };
-    const shadow = isJudged(status) ? await figures() : null;
+    const shadow = hasShadowFigures(status) ? await figures() : null;
     const required = { ...requirements, revoked, tableRevision };
     const missing = missingRequirements(status, required, by, shadow, at);
     if (missing.length > 0) return { fault: "requirements", missing };

@@ -163,14 +163,16 @@ export type KeptContentCause = keyof typeof KEPT_CONTENT_CAUSES;
  * @param digestOf digest of contract and sources as they are kept; `null` where they cannot be read
  */
 export function keptContentCause(
-  named: NamedContent,
-  kept: StoredContent | null,
-  digestOf: (kept: StoredContent) => string | null,
+  expected: NamedContent,
+  stored: StoredContent | null,
+  digestOf: (stored: StoredContent) => string | null,
 ): KeptContentCause | null {
-  if (kept === null) return "not_kept";
-  if (kept.policy !== named.policy) return "other_policy";
-  if (hash("sha256", kept.module, "hex") !== named.module) return "module";
-  return kept.digest === named.digest && digestOf(kept) === named.digest ? null : "digest";
+  if (stored === null) return "not_kept";
+  if (stored.policy !== expected.policy) return "other_policy";
+  if (hash("sha256", stored.module, "hex") !== expected.module) return "module";
+  return stored.digest === expected.digest && digestOf(stored) === expected.digest
+    ? null
+    : "digest";
 }
 
 /** Quotes nothing of the log but numbers. */
@@ -229,20 +231,20 @@ function newLine(id: string): PolicyStatus {
     held: new Set(),
     withdrawn: new Set(),
     former: [],
-    moved: 0,
+    movedAt: 0,
     position: 0,
   };
 }
 
-function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): PolicyStatus {
+function foldRecord(status: PolicyStatus, record: PolicyRecord, movedAt: number): PolicyStatus {
   const { at } = record;
   switch (record.kind) {
     case "observed":
-      return { ...observed(status, record), moved };
+      return { ...observed(status, record), movedAt };
     case "returned": {
       const { digest } = record;
       const candidate = status.enforced?.digest === digest ? null : { digest, since: at };
-      return { ...status, candidate, withdrawn: without(status.withdrawn, digest), moved };
+      return { ...status, candidate, withdrawn: without(status.withdrawn, digest), movedAt };
     }
     case "approved": {
       const { digest, by, report } = record;
@@ -262,15 +264,15 @@ function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): 
         ...status,
         candidate: null,
         withdrawn: new Set(status.withdrawn).add(record.digest),
-        moved,
+        movedAt,
       };
     case "promoted": {
       const { digest } = record.to;
       const former = [...status.former, status.enforced?.digest ?? null];
-      return { ...status, enforced: { digest, since: at }, candidate: null, former, moved };
+      return { ...status, enforced: { digest, since: at }, candidate: null, former, movedAt };
     }
     case "rolled_back":
-      return { ...rolledBack(status, record), moved };
+      return { ...rolledBack(status, record), movedAt };
     case "released": {
       const { digest } = record;
       const isFree = status.candidate === null && status.enforced?.digest !== digest;
@@ -280,7 +282,7 @@ function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): 
         candidate,
         held: without(status.held, digest),
         withdrawn: without(status.withdrawn, digest),
-        moved,
+        movedAt,
       };
     }
   }

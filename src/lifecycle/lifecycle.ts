@@ -57,7 +57,7 @@ export interface PolicyStatus {
    * Position of the newest row that moved a slot or a hold; part of the entity tag, so that there
    * and back is not as before.
    */
-  readonly moved: number;
+  readonly movedAt: number;
   /** Position of the newest row about it. */
   readonly position: number;
 }
@@ -101,7 +101,7 @@ export function referenceOf(
 export function entityTag(status: PolicyStatus): string {
   const slots = {
     policy: status.id,
-    moved: status.moved,
+    moved: status.movedAt,
     enforced: referenceOf(status, "enforced"),
     candidate: referenceOf(status, "candidate"),
   };

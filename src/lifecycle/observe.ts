@@ -128,8 +128,8 @@ export function driftOf(
   differing: ReadonlySet<string> = new Set(),
 ): readonly Drift[] {
   const slots = [status.enforced?.digest, status.candidate?.digest];
-  const isDiffering = slots.some((slot) => slot !== undefined && differing.has(slot));
-  return [...fileDrift(status, digest), ...(isDiffering ? (["module_differs"] as const) : [])];
+  const moduleDiffers = slots.some((slot) => slot !== undefined && differing.has(slot));
+  return [...fileDrift(status, digest), ...(moduleDiffers ? (["module_differs"] as const) : [])];
 }
 
 function fileDrift(status: PolicyStatus, digest: string | null): readonly Drift[] {

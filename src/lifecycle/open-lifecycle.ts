@@ -61,12 +61,12 @@ export async function openLifecycle(
     inTurn(async () => {
       refuseRepeated(contents);
       const before = occasion === "start" ? null : files;
-      const isDone = await attempt(async (newest) => {
+      const isAppended = await attempt(async (newest) => {
         const at = now();
         const records = observationRecords(newest, { contents, before, tableRevision, at });
         return records.length === 0 || (await append(newest.head, records));
       });
-      if (!isDone)
+      if (!isAppended)
         throw new StoreUnavailableError(
           "too many processes are writing the policy log at once; try again",
           { applied: "no" },
@@ -79,11 +79,11 @@ export async function openLifecycle(
     inTurn(async () => {
       let verdict: Verdict = null;
       try {
-        const isDone = await attempt(async (newest) => {
+        const isAppended = await attempt(async (newest) => {
           verdict = await orMissing(await judge(newest, now()));
           return verdict === null || isFault(verdict) || append(newest.head, [verdict]);
         });
-        return isDone ? verdict : { fault: "busy" };
+        return isAppended ? verdict : { fault: "busy" };
       } catch (error) {
         if (error instanceof StoreUnavailableError || error instanceof PolicyLogError)
           return { fault: "unavailable" };
@@ -96,10 +96,10 @@ export async function openLifecycle(
    */
   async function refuseOtherLog() {
     const [lastRead, head] = [states.head, await log.head()];
-    const isSame =
+    const isContinuous =
       head.position > lastRead.position ||
       (head.position === lastRead.position && head.hash === lastRead.hash);
-    if (!isSame) {
+    if (!isContinuous) {
       throw new PolicyLogError(
         "the policy log is not the one that this process has read (was a backup restored?); restart the server to use it",
       );
@@ -114,8 +114,8 @@ export async function openLifecycle(
     if (verdict === null || !("to" in verdict) || verdict.to?.module == null) return verdict;
     const { digest, module, revision } = verdict.to;
     const content = await log.content(digest);
-    const isKept = content !== null && hash("sha256", content.module, "hex") === module;
-    return isKept ? verdict : { fault: "no_bytes", revision };
+    const isStored = content !== null && hash("sha256", content.module, "hex") === module;
+    return isStored ? verdict : { fault: "no_bytes", revision };
   }
 
   /** Tries again, on the newest states, while another writer is first; `false`: too many were. */

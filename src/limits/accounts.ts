@@ -249,7 +249,7 @@ export interface LimitRefusal {
   /** `null` where the store failed. */
   readonly limit: RefusingLimit | null;
   /**
-   * Milliseconds until it helps to try again; `null` where the same request will never fit
+   * Milliseconds until a retry can succeed; `null` if the same request can never fit
    * (`exceeds_limit`).
    */
   readonly retryAfter: number | null;
@@ -257,8 +257,8 @@ export interface LimitRefusal {
 }
 
 /**
- * A slot, the reservation of a running request or the store may come back at any moment.
- * Milliseconds.
+ * Retry delay, milliseconds, while a slot, the reservation of a running request or the store may
+ * become available at any moment.
  */
 const RETRY = 1_000;
 
@@ -282,7 +282,7 @@ export function refusalBy(
       const untilEnd = Math.max(1, counter.end - now);
       const isReserved = !never && counter.fitsWithoutReservations(amount);
       const retryAfter = never ? null : isReserved ? Math.min(RETRY, untilEnd) : untilEnd;
-      // The longest wait is the one that helps.
+      // A retry succeeds only after the longest wait.
       if (found !== null && waitOf(found) >= waitOf({ retryAfter })) continue;
       const refused = never ? "exceeds_limit" : codeOf(counter, isReserved, amount);
       found = { refused, limit: refusingCounter(counter, amount), retryAfter, meters };

@@ -66,8 +66,8 @@ interface BilledUse extends Pick<TokenUsage, "input" | "output" | "cacheWriteHou
 export const NANO_PER_MICRO = 1_000;
 
 /**
- * Billionths of a US dollar: four million dollars. No request costs that; a larger sum follows from
- * a wrong count.
+ * Billionths of a US dollar: about 4.5 million dollars. A larger cost can only come from a wrong
+ * count.
  */
 const LARGEST_COST = 2 ** 52;
 
@@ -93,8 +93,8 @@ const CHARACTERS_PER_TOKEN = 3;
 const MOST_CHARACTERS_PER_TOKEN = 64;
 
 /**
- * Cost of the counts of a call at a price, without the charge for the call itself. A rate that the price does
- * not have counts as the one it is part of.
+ * Cost of the counts of a call at a price, without the charge for the call itself. A rate that
+ * the price lacks is the rate it is a part of: cached input costs as much as input.
  *
  * @returns billionths of a US dollar; `null`, and never 0, where the price or a count that it needs
  * is unknown.

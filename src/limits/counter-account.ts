@@ -157,7 +157,7 @@ export class CounterAccount {
     return Math.max(lack, Math.min(this.keep, this.#factor * amount));
   }
 
-  /** An answer for a window that is over means nothing. */
+  /** An answer for a window that is over is ignored. */
   apply(requested: CounterLease, { used, granted }: CounterLeased, now: number): void {
     if (requested.start !== this.start) return;
     this.used = used;

@@ -32,7 +32,7 @@ export interface CounterLease extends LimitCounter {
   readonly ceiling: number;
   readonly giveBack: number;
   readonly overdraft: number;
-  /** 0: nothing is wanted. */
+  /** 0: only `giveBack` and `overdraft` apply. */
   readonly need: number;
   /** At least `need`. */
   readonly want: number;

@@ -11,8 +11,8 @@ export function variable(environment: Environment, name: string): string {
  * separate source here: only a call would show whether it exists.
  */
 export function applicationDefaultFile(environment: Environment): string {
-  const named = variable(environment, "GOOGLE_APPLICATION_CREDENTIALS");
-  if (named !== "") return named;
+  const path = variable(environment, "GOOGLE_APPLICATION_CREDENTIALS");
+  if (path !== "") return path;
   const folder =
     variable(environment, "CLOUDSDK_CONFIG") ||
     (variable(environment, "APPDATA") === ""

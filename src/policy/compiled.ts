@@ -99,8 +99,8 @@ export function zonesOf({
   reads,
   stringUse,
 }: Pick<CompiledPolicy, "reads" | "stringUse">): readonly string[] {
-  const isRead = reads.some((path) => path === "input" || path.startsWith("input.local_time"));
-  return isRead ? stringUse.strings.filter(isPolicyZone) : [];
+  const readsTime = reads.some((path) => path === "input" || path.startsWith("input.local_time"));
+  return readsTime ? stringUse.strings.filter(isPolicyZone) : [];
 }
 
 /** One content of one policy. */

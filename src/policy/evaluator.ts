@@ -41,9 +41,9 @@ function inputTrace(policy: LoadedPolicy) {
   }
 
   function call(name: string, ...values: readonly number[]): number {
-    const called = exports[name];
-    if (typeof called !== "function") throw new Error(`evaluator: a module without ${name}`);
-    const result: unknown = called(...values);
+    const exported = exports[name];
+    if (typeof exported !== "function") throw new Error(`evaluator: a module without ${name}`);
+    const result: unknown = exported(...values);
     return Number(result);
   }
 
@@ -272,8 +272,8 @@ function hostBuiltins(instance: LoadedPolicy | null): object {
     return { unreadable: 0 };
   const at: unknown = opa_json_dump(builtins());
   if (typeof at !== "number") return { unreadable: 0 };
-  const listed = jsonAt(at, instance.mem);
-  return typeof listed === "object" && listed !== null ? listed : { unreadable: 0 };
+  const table = jsonAt(at, instance.mem);
+  return typeof table === "object" && table !== null ? table : { unreadable: 0 };
 }
 
 function exportsOf({ wasmInstance }: LoadedPolicy): Readonly<Record<string, unknown>> {

@@ -41,16 +41,16 @@ export interface RecompiledContent {
  * {ToolchainError} when the installation is damaged.
  */
 export async function recompileContent(
-  kept: KeptPolicy,
+  stored: KeptPolicy,
   toolchain: Toolchain,
 ): Promise<RecompiledContent> {
-  const { contract, digest, path, locations } = kept.policy;
-  const read = await readPolicy(contract.id, sourcesOf(kept.policy), toolchain);
+  const { contract, digest, path, locations } = stored.policy;
+  const read = await readPolicy(contract.id, sourcesOf(stored.policy), toolchain);
   if (read?.digest !== digest)
     throw new KeptContentError("its sources do not compile to the content of its digest");
   const policy = { ...read, path, locations };
   const module = await moduleOf(policy, toolchain);
-  return { policy, module, agreement: await agreementOf(kept, policy, module) };
+  return { policy, module, agreement: await agreementOf(stored, policy, module) };
 }
 
 async function moduleOf(policy: CompiledPolicy, toolchain: Toolchain): Promise<PolicyModule> {
@@ -65,15 +65,15 @@ async function moduleOf(policy: CompiledPolicy, toolchain: Toolchain): Promise<P
 }
 
 async function agreementOf(
-  kept: KeptPolicy,
+  stored: KeptPolicy,
   policy: CompiledPolicy,
   module: PolicyModule,
 ): Promise<ModuleAgreement> {
   const isSame =
-    Buffer.compare(kept.compiled, module.bytes) === 0 &&
-    canonicalJson({ ...kept.entrypoints }) === canonicalJson({ ...entrypointsOf(module) });
+    Buffer.compare(stored.compiled, module.bytes) === 0 &&
+    canonicalJson({ ...stored.entrypoints }) === canonicalJson({ ...entrypointsOf(module) });
   if (isSame) return "same";
-  return kept.build === (await buildDigest(decideModule([policy]).request))
+  return stored.build === (await buildDigest(decideModule([policy]).request))
     ? "differs"
     : "other_compiler";
 }

@@ -73,7 +73,7 @@ const LEAST_RISE = 20;
 export function startAlerts(sources: AlertSources, options: AlertOptions): () => Promise<void> {
   const { now, interval = CHECK_INTERVAL } = options;
   const holder = randomUUID();
-  const sent = new Map<string, Alert>();
+  const sentAlerts = new Map<string, Alert>();
   const holdsLease = async (want: 0 | 1): Promise<boolean> => {
     const slots = [{ subject: "alerts", ceiling: 1, inUse: 0, want }];
     const until = now() + LEASE_CHECKS * interval;
@@ -101,7 +101,7 @@ export function startAlerts(sources: AlertSources, options: AlertOptions): () =>
   };
   const check = async (): Promise<void> => {
     const settings = sources.table().alerts;
-    if (settings === undefined || !(await holdsLease(1))) return sent.clear();
+    if (settings === undefined || !(await holdsLease(1))) return sentAlerts.clear();
     const alerts = await currentAlerts(sources, now());
     const firing = new Map(
       alerts
@@ -109,9 +109,10 @@ export function startAlerts(sources: AlertSources, options: AlertOptions): () =>
         .map((alert) => [`${alert.event} ${alert.subject}`, alert]),
     );
     for (const [id, alert] of firing)
-      if (!sent.has(id) && (await deliver(settings, "firing", alert))) sent.set(id, alert);
-    for (const [id, alert] of sent)
-      if (!firing.has(id) && (await deliver(settings, "resolved", alert))) sent.delete(id);
+      if (!sentAlerts.has(id) && (await deliver(settings, "firing", alert)))
+        sentAlerts.set(id, alert);
+    for (const [id, alert] of sentAlerts)
+      if (!firing.has(id) && (await deliver(settings, "resolved", alert))) sentAlerts.delete(id);
   };
   let running: Promise<void> | null = null;
   const timer = setInterval(() => {

@@ -21,10 +21,14 @@ const PROGRAM = fileURLToPath(new URL("..", import.meta.url));
  *
  * @throws {StartError} where the operator's name is of another form.
  */
-export function buildId(given: string | undefined, version: string, program = PROGRAM): string {
-  if (given === undefined || given === "")
+export function buildId(
+  configured: string | undefined,
+  version: string,
+  program = PROGRAM,
+): string {
+  if (configured === undefined || configured === "")
     return `${version}+${programDigest(program).slice(0, 12)}`;
-  if (/^[\w.+:@/-]{1,128}$/.test(given)) return given;
+  if (/^[\w.+:@/-]{1,128}$/.test(configured)) return configured;
   throw new StartError(
     `${BUILD_VARIABLE}: must be 1 to 128 letters, digits and _ . + : @ / -; or leave the variable out`,
   );

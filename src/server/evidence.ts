@@ -180,8 +180,8 @@ export function foldedRefusals(
         unwritten = [...sums.values()];
         sums.clear();
       }
-      const written = await Promise.all(unwritten.map((sum) => writeOne(evidence, sum)));
-      unwritten = unwritten.filter((_, index) => written[index] === false);
+      const results = await Promise.all(unwritten.map((sum) => writeOne(evidence, sum)));
+      unwritten = unwritten.filter((_, index) => results[index] === false);
     }
     if (unwritten.length + sums.size > 0) writeLater();
   };
@@ -305,14 +305,14 @@ export function spentTokens(
   if (costly.length === 0) return 1;
   const input = outcome.inputTokens ?? read;
   if (MODEL_OPERATION_OF[operation] !== "generate") {
-    const lost = costly.some(({ failure }) => failure !== null);
-    return Math.max(1, lost ? Math.max(input, read) : input);
+    const hasFailure = costly.some(({ failure }) => failure !== null);
+    return Math.max(1, hasFailure ? Math.max(input, read) : input);
   }
-  const sent = Math.ceil(sizes.answer / BYTES_PER_TOKEN);
+  const answerTokens = Math.ceil(sizes.answer / BYTES_PER_TOKEN);
   const isWhole = outcome.terminal === "completed" || outcome.terminal === "incomplete";
   // A provider's count before a cut often covers only the first word.
   const output = isWhole
-    ? (outcome.outputTokens ?? sent)
-    : Math.max(outcome.outputTokens ?? 0, sent);
+    ? (outcome.outputTokens ?? answerTokens)
+    : Math.max(outcome.outputTokens ?? 0, answerTokens);
   return Math.max(1, costly.length * input + output);
 }

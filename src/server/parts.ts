@@ -76,11 +76,11 @@ export class ServerParts {
 
 /** Other errors may quote the text that they failed on. */
 function reasonOf(error: unknown): string {
-  const isOurs =
+  const hasSafeMessage =
     error instanceof EvidenceUnavailableError ||
     error instanceof StoreUnavailableError ||
     error instanceof StartError;
-  return isOurs ? error.message : "failed";
+  return hasSafeMessage ? error.message : "failed";
 }
 
 /** How often idle amounts go back and leases are renewed. Milliseconds. */

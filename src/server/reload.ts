@@ -43,17 +43,17 @@ export function watchFiles(files: readonly string[], changed: () => void): () =>
 function poll(fingerprint: () => Promise<string>, changed: () => void): () => void {
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
-  let seen: string | null = null;
+  let lastFingerprint: string | null = null;
   let reported: string | null = null;
   const look = async () => {
     const now = await fingerprint();
     if (ended) return;
     reported ??= now;
-    if (now === seen && now !== reported) {
+    if (now === lastFingerprint && now !== reported) {
       reported = now;
       changed();
     }
-    seen = now;
+    lastFingerprint = now;
     timer = setTimeout(() => void look(), INTERVAL);
     timer.unref();
   };
@@ -156,7 +156,7 @@ export function createReloadRequests() {
       reload = work;
       if (isWaiting) request();
     },
-    /** From now on requests mean nothing. */
+    /** From now on requests are ignored. */
     endReloads(): void {
       reload = () => Promise.resolve();
     },

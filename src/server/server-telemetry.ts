@@ -254,7 +254,7 @@ export async function openServerTelemetry(
   };
 }
 
-/** Calls several observers; the only one of them itself. */
+/** One observer that calls several; a single observer is returned unchanged. */
 export function observers(all: readonly (RequestObserver | null)[]): RequestObserver {
   const present = all.filter((one) => one !== null);
   const [first, ...others] = present;

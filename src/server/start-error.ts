@@ -18,12 +18,12 @@ const PUBLIC_FLAGS: AddressFlags = { host: "--host", port: "--port" };
 export function listenFailure(error: unknown, flags: AddressFlags = PUBLIC_FLAGS): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   const port: unknown = error instanceof Error ? Reflect.get(error, "port") : undefined;
-  const named = typeof port === "number" ? `port ${port}` : "the port";
+  const portText = typeof port === "number" ? `port ${port}` : "the port";
   if (code === "EADDRINUSE") {
-    return `${named} is in use; stop the program that uses it, or choose another port with ${flags.port} (0: a free one)`;
+    return `${portText} is in use; stop the program that uses it, or choose another port with ${flags.port} (0: a free one)`;
   }
   if (code === "EACCES")
-    return `no permission to listen on ${named}; choose one above 1023 with ${flags.port}`;
+    return `no permission to listen on ${portText}; choose one above 1023 with ${flags.port}`;
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
     return `this machine does not have the address given with ${flags.host}`;
   }

@@ -289,11 +289,11 @@ async function startParts(
   );
 
   const reload = async (): Promise<BuiltSnapshot> => {
-    let isDone = false;
+    let isApplied = false;
     try {
       const renewed = log.orReloadFailed(readCertificate);
       const next = await policies.reload();
-      isDone = next.ok;
+      isApplied = next.ok;
       if (next.ok && renewed !== undefined) {
         main.renewTls(renewed);
         certificateExpiry = expiryOf(renewed);
@@ -302,7 +302,7 @@ async function startParts(
       log.reloaded(next);
       return next;
     } finally {
-      state.reloadFailed = !isDone;
+      state.reloadFailed = !isApplied;
     }
   };
   const retire = () => {

@@ -120,8 +120,8 @@ export function decideSample(
   policies: PolicySet,
   sample: SampleRequest,
 ): Decision {
-  const named = { ...sample, preferences: namedProviders(table, sample.preferences) };
-  const { identity, question } = sampleQuestionOf(named);
+  const currentSample = { ...sample, preferences: namedProviders(table, sample.preferences) };
+  const { identity, question } = sampleQuestionOf(currentSample);
   return decide(table, policies, identity, question, sample.time);
 }
 
@@ -159,8 +159,8 @@ function plannedEndpoint(
   plan: readonly Candidate[],
 ): PlannedEndpoint {
   const { id, model, provider, region } = endpoint;
-  const isAlone = plan.filter((other) => other.tier === tier).length === 1;
-  const shared = isAlone ? "order" : balance;
+  const isOnlyInTier = plan.filter((other) => other.tier === tier).length === 1;
+  const shared = isOnlyInTier ? "order" : balance;
   return {
     endpoint: id,
     model,

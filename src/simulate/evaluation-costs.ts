@@ -41,8 +41,8 @@ export async function evaluationCosts(
   for (const { evaluator, units } of loaded.modules) {
     for (const { policy, entrypoint } of units) {
       for (const input of inputs) {
-        const isBounded = evaluates(() => evaluator.evaluate(serialise(input), entrypoint));
-        const cost = isBounded ? evaluator.used : null;
+        const completes = evaluates(() => evaluator.evaluate(serialise(input), entrypoint));
+        const cost = completes ? evaluator.used : null;
         const { id } = policy.contract;
         const highest = costs.get(id);
         if (highest !== undefined && (highest.units ?? Infinity) >= (cost ?? Infinity)) continue;

@@ -45,11 +45,11 @@ function renamedTable(
   { kind, from, to }: RowRename,
   earlier: readonly RowRename[],
 ): RoutingTable {
-  const name = <Own>(given: Own) => (given === from ? to : given);
+  const name = <Own>(current: Own) => (current === from ? to : current);
   const names = (list: readonly string[]): readonly string[] => list.map(name);
-  const both = (list: readonly string[]): readonly string[] =>
-    list.flatMap((given) => (given === from ? [from, to] : [given]));
-  const moved = <Row extends object>(rows: Rows<Row>) =>
+  const withBoth = (list: readonly string[]): readonly string[] =>
+    list.flatMap((current) => (current === from ? [from, to] : [current]));
+  const renamedRows = <Row extends object>(rows: Rows<Row>) =>
     flatMapRows(rows, (row, id) => [id === from ? renamedRow(row, to) : [id, row]]);
   const copied = <Row extends object>(rows: Rows<Row>, change: (row: Row) => Row = (row) => row) =>
     flatMapRows(rows, (row, id) => [
@@ -65,7 +65,7 @@ function renamedTable(
           ...approve,
           providers: names(approve.providers).toSorted(),
         })),
-        providers: moved(table.providers),
+        providers: renamedRows(table.providers),
         endpoints: mapRows(table.endpoints, (row) => ({ ...row, provider: name(row.provider) })),
         formerProviders: { ...Object.fromEntries(formerProviders(table)), [from]: to },
       };
@@ -74,7 +74,7 @@ function renamedTable(
     case "model":
       return {
         ...table,
-        models: moved(table.models),
+        models: renamedRows(table.models),
         endpoints: mapRows(table.endpoints, (row) => ({ ...row, model: name(row.model) })),
       };
     case "endpoint": {
@@ -85,12 +85,12 @@ function renamedTable(
         fallbacks: names(row.fallbacks),
         tiers: row.tiers.map(tierOf),
       }));
-      return { ...table, endpoints: moved(table.endpoints), routes };
+      return { ...table, endpoints: renamedRows(table.endpoints), routes };
     }
     case "route": {
       const approving = withApproved(table, (approve) => ({
         ...approve,
-        routes: both(approve.routes).toSorted(),
+        routes: withBoth(approve.routes).toSorted(),
       }));
       return {
         ...approving,
@@ -101,7 +101,7 @@ function renamedTable(
         })),
         ...withRules(table, ({ routes, ...rule }) => ({
           ...rule,
-          routes: routes && both(routes),
+          routes: routes && withBoth(routes),
         })),
       };
     }
@@ -115,13 +115,14 @@ function renamedTable(
       return {
         ...table,
         workspaces: mapRows(workspaces, (row) => (row.id === from ? withoutRoutes(row, now) : row)),
-        policies: managedBy === undefined ? policies : { ...policies, managedBy: both(managedBy) },
+        policies:
+          managedBy === undefined ? policies : { ...policies, managedBy: withBoth(managedBy) },
         ...(console !== undefined && {
           console: {
             ...console,
             roles: console.roles.map((role) => ({
               ...role,
-              workspaces: role.workspaces && both(role.workspaces),
+              workspaces: role.workspaces && withBoth(role.workspaces),
             })),
           },
         }),
@@ -266,9 +267,9 @@ export function renamesOf(base: RoutingTable, head: RoutingTable): readonly RowR
 export function withRenames(table: RoutingTable, renames: readonly FoundRename[]): RoutingTable {
   return renames.reduce((all, rename) => {
     const rows = contents(all, rename.kind);
-    const isOpen =
+    const isApplicable =
       rows.has(rename.from) && !rows.has(rename.to) && rename.distinguished_by.length === 0;
-    return isOpen ? renamedTable(all, rename, renames) : all;
+    return isApplicable ? renamedTable(all, rename, renames) : all;
   }, table);
 }
 
@@ -307,14 +308,14 @@ function distinguishing(
 ): readonly string[] {
   const ambiguous = [base, head].map(({ table }) => ambiguousNames(table));
   /** Where base has a row under both names, and a policy could count them. */
-  const counted: Readonly<Partial<Record<RenamedKind, readonly string[]>>> = {
+  const countedPaths: Readonly<Partial<Record<RenamedKind, readonly string[]>>> = {
     // A region group is read by its name.
     region_group: [from, to].map((name) => `data.regions.${name}`),
     route: ["data.approved.routes"],
     workspace: ["data.approved"],
   };
   const canDistinguish = (reader: Reader): boolean => {
-    if (counted[kind]?.some((path) => readsPath(reader, path)) === true) return true;
+    if (countedPaths[kind]?.some((path) => readsPath(reader, path)) === true) return true;
     if (!PATHS[kind].some((path) => readsPath(reader, path))) return false;
     const mentions = (name: string) =>
       reader.names(name) || ambiguous.some((names) => names.of(reader).has(name));

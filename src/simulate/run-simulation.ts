@@ -63,11 +63,11 @@ interface SimulatedSides extends OfSides<ReportedSide> {
 
 /** Compares two sides. Rejects over bugs, and with the signal's reason. */
 export async function simulateSides(
-  { base: files, head, compiled: written, explain }: SimulatedSides,
+  { base: files, head, compiled: original, explain }: SimulatedSides,
   request: SimulationRequest,
   watch: SimulationWatch,
 ): Promise<SimulationReport> {
-  const { sides: compiled, renames } = renamedSides(written);
+  const { sides: compiled, renames } = renamedSides(original);
   const base: ReportedSide = { ...files, table: compiled.base.table };
   const tables = { base: base.table, head: head.table };
   const runner = runnerFor(compiled, request);
@@ -92,7 +92,7 @@ export async function simulateSides(
     locations,
     hostOf: { base: hostIn(base), head: hostIn(head) },
     explain,
-    kept: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
+    keptPolicies: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
     seenInGroup: evidence?.seen[view].groups ?? null,
   });
   const sides = {
@@ -214,12 +214,12 @@ async function withBase(
   const failed = new Set(
     report?.results.flatMap(({ id, status }) => (status === "FAIL" ? [id] : [])),
   );
-  const { assertions: held } = request;
-  if (report === null || held === null || failed.size === 0) return report;
-  const assertions = held.assertions.assertions.filter(({ id }) => failed.has(id));
+  const { assertions: checked } = request;
+  if (report === null || checked === null || failed.size === 0) return report;
+  const assertions = checked.assertions.assertions.filter(({ id }) => failed.has(id));
   const asIfChange = {
     ...request,
-    assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } },
+    assertions: { ...checked, assertions: { assertions, coverage: { gates: [], except: [] } } },
   };
   const runner = runnerFor({ base, head: base }, asIfChange);
   const found = await decideJobs(runner, asIfChange, watch, false);

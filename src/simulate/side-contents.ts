@@ -97,12 +97,12 @@ export function promotionSides({
     candidate !== null
       ? [contentOf(candidate, "candidate")]
       : before.filter((content) => content === replaced).map(removalOf);
-  const kept = before.map((content) =>
+  const baseContents = before.map((content) =>
     content === replaced ? { ...content, isKept: true } : content,
   );
   return {
     base: { table, contents: before.toSorted(byIdThenSlot), modules },
-    head: { table, contents: [...kept, ...replacement].toSorted(byIdThenSlot), modules },
+    head: { table, contents: [...baseContents, ...replacement].toSorted(byIdThenSlot), modules },
   };
 }
 
@@ -116,7 +116,7 @@ function startedSide(
   const ofOther = other.policies.policies
     .filter(
       ({ contract: { id }, digest }) =>
-        enforced.get(id) === digest && !ofFiles.some((each) => isContent(each, id, digest)),
+        enforced.get(id) === digest && !ofFiles.some((each) => matchesContent(each, id, digest)),
     )
     .map((rules) => contentOf(rules, "enforced"));
   return {
@@ -133,7 +133,7 @@ function modulesOf(
 ): readonly PolicyModule[] {
   return modules.filter(({ units }) =>
     units.some(({ policy }) =>
-      contents.some((content) => isContent(content, policy.contract.id, policy.digest)),
+      contents.some((content) => matchesContent(content, policy.contract.id, policy.digest)),
     ),
   );
 }
@@ -148,17 +148,17 @@ function followingSide(
     enforced.set(contract.id, slot === "enforced" ? digest : (enforced.get(contract.id) ?? null));
   const ofFiles = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
   const ids = new Set(policies.map(({ contract }) => contract.id));
-  const kept = before.contents
+  const retained = before.contents
     .filter(
       ({ contract: { id }, digest, slot }) =>
-        slot === "enforced" && !ofFiles.some((each) => isContent(each, id, digest)),
+        slot === "enforced" && !ofFiles.some((each) => matchesContent(each, id, digest)),
     )
     .map((content): SideContent => ({ ...content, isKept: true }));
-  const removals = kept.filter(({ contract }) => !ids.has(contract.id)).map(removalOf);
+  const removals = retained.filter(({ contract }) => !ids.has(contract.id)).map(removalOf);
   return {
     table,
-    contents: [...ofFiles, ...kept, ...removals].toSorted(byIdThenSlot),
-    modules: [...modules, ...modulesOf(before.modules, kept)],
+    contents: [...ofFiles, ...retained, ...removals].toSorted(byIdThenSlot),
+    modules: [...modules, ...modulesOf(before.modules, retained)],
   };
 }
 
@@ -196,7 +196,7 @@ function removalOf({ contract }: SideContent): SideContent {
   };
 }
 
-function isContent(content: SideContent, id: string, digest: string) {
+function matchesContent(content: SideContent, id: string, digest: string) {
   return content.contract.id === id && content.digest === digest;
 }
 

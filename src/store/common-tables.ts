@@ -265,7 +265,7 @@ export type KeyListener = (records: readonly KeyRecord[]) => void;
 /** Listeners to key changes. Later ones need all records, and the engine sends changes only. */
 export function keyWatchers() {
   const listeners = new Set<KeyListener>();
-  const known = new Map<string, KeyRecord>();
+  const lastRecords = new Map<string, KeyRecord>();
   let started: Promise<void> | null = null;
 
   return {
@@ -282,12 +282,12 @@ export function keyWatchers() {
         throw error;
       }
       // No await between these two lines: a change in between would be lost.
-      listener([...known.values()]);
+      listener([...lastRecords.values()]);
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
     publish(records: readonly KeyRecord[]): void {
-      for (const record of records) known.set(record.id, record);
+      for (const record of records) lastRecords.set(record.id, record);
       if (records.length > 0) for (const listener of listeners) listener(records);
     },
   };

@@ -110,10 +110,10 @@ export function evidenceQueue(
   newest: ChainLink | null = null,
 ) {
   let gathered = emptyBatch();
-  let sent: Batch | null = null;
+  let inFlight: Batch | null = null;
   /** When the batch that is being written was sent, on the clock of `performance.now()`. */
   let sentAt = 0;
-  /** Since when a confirmation is owed, through failures too, on the same clock. */
+  /** Start of the oldest unconfirmed write, failed attempts included, on the same clock. */
   let owingSince: number | null = null;
   let available = true;
   let isLate = false;
@@ -133,7 +133,7 @@ export function evidenceQueue(
   const owing = () => (owingSince === null ? 0 : performance.now() - owingSince);
   const unavailable = (reason: EvidenceUnavailableReason) =>
     new EvidenceUnavailableError(reason, owing());
-  const waiting = () => gathered.waiters.length + (sent?.waiters.length ?? 0);
+  const waiting = () => gathered.waiters.length + (inFlight?.waiters.length ?? 0);
   /** Outcomes that still may gather. */
   const outcomeRoom = () => 2 * limits.maxWaiting - gathered.outcomes.length;
 
@@ -145,22 +145,22 @@ export function evidenceQueue(
 
   /** Records that gather while a batch is being written follow it. */
   function sendSoon() {
-    if (sent === null) timer.sendSoon();
+    if (inFlight === null) timer.sendSoon();
   }
 
   function sendLater(delay: number) {
-    if (sent === null) timer.sendLater(delay);
+    if (inFlight === null) timer.sendLater(delay);
   }
 
   function need() {
-    if (sent !== null) lookForLateAfter(limits.maxWait);
+    if (inFlight !== null) lookForLateAfter(limits.maxWait);
     sendSoon();
   }
 
   function send() {
     const batch = gathered;
     gathered = emptyBatch();
-    sent = batch;
+    inFlight = batch;
     timer.clear();
     sentAt = performance.now();
     owingSince ??= sentAt;
@@ -168,17 +168,17 @@ export function evidenceQueue(
     const land = (finish: () => void) => {
       isLate = false;
       // Before callers resolve: a flush from one of them must not wait for a written batch.
-      sent = null;
+      inFlight = null;
       finish();
       scheduleNext();
     };
     void append([...batch.decisions, ...batch.outcomes]).then(
-      (appended) => land(() => written(batch, appended)),
+      (appended) => land(() => confirmBatch(batch, appended)),
       () => land(() => failed(batch)),
     );
   }
 
-  function written(batch: Batch, { duplicates, lost, head }: Appended) {
+  function confirmBatch(batch: Batch, { duplicates, lost, head }: Appended) {
     available = true;
     owingSince = null;
     newest = head;
@@ -209,7 +209,7 @@ export function evidenceQueue(
     };
   }
 
-  /** @param delay milliseconds; nothing changes where it looks already */
+  /** @param delay milliseconds; ignored if a check is scheduled already */
   function lookForLateAfter(delay: number) {
     if (lateTimer !== null) return;
     // After a pause of the process, timers fire before answers that have arrived: read those first.
@@ -219,7 +219,7 @@ export function evidenceQueue(
   /** Refuses answers. Requests at providers continue: they may be on disk before they end. */
   function refuseLateAnswers() {
     lateTimer = null;
-    const flying = sent;
+    const flying = inFlight;
     if (flying === null) return;
     const since = performance.now() - limits.maxWait;
     isLate = sentAt <= since;
@@ -275,7 +275,7 @@ export function evidenceQueue(
     const isDue = available && isDueBatch(gathered);
     const isNeeded = waiters.some(({ neededAt, isSettled }) => neededAt !== null && !isSettled);
     if (flushes.length > 0 || isNeeded || isDue) sendSoon();
-    // The closing caller writes once more by `flush`; after that the process must be able to end.
+    // The caller of `close` flushes once more; afterwards no timer may keep the process alive.
     else if (closed && !available) return;
     else if (decisions.length > 0 && available) sendLater(limits.delay);
     else if (decisions.length + outcomes.length > 0) sendLater(limits.outcomeDelay);
@@ -323,7 +323,7 @@ export function evidenceQueue(
       if (isLate) return Promise.reject(unavailable("late"));
       const { decisions, outcomes } = gathered;
       const gathers = decisions.length + outcomes.length > 0;
-      const batch = gathers ? gathered : sent;
+      const batch = gathers ? gathered : inFlight;
       if (batch === null) return Promise.resolve();
       const flush = Promise.withResolvers<void>();
       batch.flushes.push(flush);

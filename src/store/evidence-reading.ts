@@ -120,7 +120,7 @@ async function entriesOf(
   log: ReadableLog,
   query: EvidenceQuery,
 ): Promise<readonly EvidenceEntry[]> {
-  const { after, limit, workspace, requestId: wanted } = query;
+  const { after, limit, workspace, requestId: searchedId } = query;
   const abandoned = await log.abandoned();
   const pair = outcomePairing();
   const newestFirst: EvidenceEntry[] = [];
@@ -128,7 +128,7 @@ async function entriesOf(
     const decisions = pair(
       batch,
       (row) =>
-        (wanted ?? row.requestId) === row.requestId &&
+        (searchedId ?? row.requestId) === row.requestId &&
         (workspace ?? row.workspace) === row.workspace &&
         row.position > after,
     );
@@ -305,7 +305,7 @@ async function prunableThrough(log: ReadableLog, before: number): Promise<number
   const open = new Set(await log.openRequests());
   const scan = pruneScan(before, open);
   for await (const batch of batchesFrom(0, log.after)) {
-    const rows = readRows(batch).map((row) => ({ ...row, isEnd: row.position === batch.last }));
+    const rows = readRows(batch).map((row) => ({ ...row, endsBatch: row.position === batch.last }));
     if (!scan.take(rows)) break;
   }
   return scan.through;
@@ -319,7 +319,7 @@ export interface ScannedRow {
   readonly kind: "decision" | "outcome";
   readonly requestId: string;
   /** Whether the log can be cut after it: the rows of a batch are deleted together. */
-  readonly isEnd: boolean;
+  readonly endsBatch: boolean;
 }
 
 /** Milliseconds. Where requests overlap for longer, a prune does not wait for a pause. */
@@ -335,19 +335,19 @@ export function pruneScan(before: number, open: ReadonlySet<string>) {
   const running = new Set<string>();
   let firstAt: number | null = null;
   let newestAt = 0;
-  let cut = 0;
+  let cutAfter = 0;
   let quiet = 0;
 
   return {
     /** Takes the next rows; false when no more are wanted. */
     take(rows: Iterable<ScannedRow>): boolean {
-      for (const { position, at, kind, requestId, isEnd } of rows) {
+      for (const { position, at, kind, requestId, endsBatch } of rows) {
         if (at >= before || open.has(requestId)) return false;
         firstAt ??= at;
         if (kind === "decision") running.add(requestId);
         else running.delete(requestId);
-        if (!isEnd) continue;
-        cut = position;
+        if (!endsBatch) continue;
+        cutAfter = position;
         newestAt = at;
         if (running.size === 0) quiet = position;
       }
@@ -356,7 +356,7 @@ export function pruneScan(before: number, open: ReadonlySet<string>) {
     /** The last position to delete; 0 for none. */
     get through(): number {
       if (quiet > 0 || firstAt === null) return quiet;
-      return newestAt - firstAt > LONGEST_OVERLAP ? cut : 0;
+      return newestAt - firstAt > LONGEST_OVERLAP ? cutAfter : 0;
     },
   };
 }

@@ -16,9 +16,9 @@ export function formatExposition(
   families: readonly Family[],
   accept: string | undefined,
 ): Exposition {
-  const isOpen = accept?.includes("application/openmetrics-text") === true;
-  const text = families.map((family) => formatFamily(family, isOpen)).join("");
-  return isOpen
+  const isOpenMetrics = accept?.includes("application/openmetrics-text") === true;
+  const text = families.map((family) => formatFamily(family, isOpenMetrics)).join("");
+  return isOpenMetrics
     ? { contentType: OPEN_METRICS, text: `${text}# EOF\n` }
     : { contentType: PROMETHEUS, text };
 }
@@ -28,11 +28,11 @@ export function familyName({ kind, name }: Pick<Family, "kind" | "name">): strin
   return kind === "counter" ? `${name}_total` : name;
 }
 
-function formatFamily(family: Family, isOpen: boolean): string {
-  const name = isOpen ? family.name : familyName(family);
-  let text = `# HELP ${name} ${escaped(family.help, isOpen)}\n# TYPE ${name} ${family.kind}\n`;
+function formatFamily(family: Family, isOpenMetrics: boolean): string {
+  const name = isOpenMetrics ? family.name : familyName(family);
+  let text = `# HELP ${name} ${escaped(family.help, isOpenMetrics)}\n# TYPE ${name} ${family.kind}\n`;
   const unit = /_(seconds|bytes|ratio)$/.exec(name)?.[1];
-  if (isOpen && unit !== undefined) text += `# UNIT ${name} ${unit}\n`;
+  if (isOpenMetrics && unit !== undefined) text += `# UNIT ${name} ${unit}\n`;
   for (const sample of family.samples()) text += formatSample(family.name, sample);
   return text;
 }

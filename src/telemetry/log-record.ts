@@ -47,7 +47,7 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
   let dropped = 0;
   /** Lines since nothing waited. */
   let waiting = 0;
-  let isGone = false;
+  let isPipeClosed = false;
   let isClosing = false;
   let isAbandoned = false;
   const destination = pino.destination({
@@ -67,13 +67,13 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
   // Without a listener an error of the descriptor would end the process.
   destination.on("error", (error: NodeJS.ErrnoException) => {
     // Of other errors, such as a full disk, the next line tries again.
-    if (error.code !== "EPIPE" || isGone) return;
-    isGone = true;
+    if (error.code !== "EPIPE" || isPipeClosed) return;
+    isPipeClosed = true;
     dropped += waiting;
   });
   const lines = {
     write(line: string): void {
-      if (isGone || isClosing) {
+      if (isPipeClosed || isClosing) {
         dropped += 1;
       } else {
         waiting += 1;
@@ -103,7 +103,7 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
           resolve();
         };
         isClosing = true;
-        if (isGone || isAbandoned) return abandon();
+        if (isPipeClosed || isAbandoned) return abandon();
         // Destroyed, it keeps no process alive that a reader has left.
         const timer = setTimeout(abandon, patience);
         destination.once("close", () => {

@@ -125,7 +125,7 @@ class DroppedSpans {
     return true;
   }
 
-  sent(count: number): void {
+  noteSent(count: number): void {
     this.#waiting = Math.max(this.#waiting - count, 0);
   }
 }
@@ -147,11 +147,11 @@ function boundedProcessor(inner: SpanProcessor, dropped: DroppedSpans): SpanProc
 
 function countingExporter(inner: SpanExporter, dropped: DroppedSpans): SpanExporter {
   return {
-    export: (spans, done) => {
-      dropped.sent(spans.length);
+    export: (spans, callback) => {
+      dropped.noteSent(spans.length);
       inner.export(spans, (result) => {
         if (result.error !== undefined) dropped.count += spans.length;
-        done(result);
+        callback(result);
       });
     },
     shutdown: () => inner.shutdown(),

@@ -34,12 +34,12 @@ export class OtlpSettingError extends Error {
 export function readOtlpSettings(environment: Environment): OtlpSettings | null {
   const get = (name: string) => environment[name]?.trim() ?? "";
   if (get("OTEL_SDK_DISABLED").toLowerCase() === "true") return null;
-  const isOn = (signal: "TRACES" | "METRICS") =>
+  const isExported = (signal: "TRACES" | "METRICS") =>
     get(`OTEL_${signal}_EXPORTER`) !== "none" &&
     (get("OTEL_EXPORTER_OTLP_ENDPOINT") !== "" ||
       get(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) !== "");
-  const traces = isOn("TRACES");
-  const metrics = isOn("METRICS");
+  const traces = isExported("TRACES");
+  const metrics = isExported("METRICS");
   if (!traces && !metrics) return null;
   const variables = [
     "OTEL_EXPORTER_OTLP_PROTOCOL",

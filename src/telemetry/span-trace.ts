@@ -196,8 +196,8 @@ class SpanTrace implements RequestTrace {
     decide.end(this.#beganAt + outcome.router);
     if (decision.route !== null) this.#span.updateName(`${decision.operation} ${decision.route}`);
     this.#span.setAttributes(requestAttributes(request));
-    const isOurs = outcome.status >= 500 || outcome.terminal === "failed";
-    if (isOurs && errorType(decision, outcome) !== null)
+    const isServerError = outcome.status >= 500 || outcome.terminal === "failed";
+    if (isServerError && errorType(decision, outcome) !== null)
       this.#span.setStatus({ code: SpanStatusCode.ERROR });
     this.#span.end(this.#beganAt + outcome.total);
   }

@@ -90,10 +90,10 @@ export const passTraceOn: BeginTrace = (_, headers) => {
   if (headers.traceparent === undefined) return NO_TRACE;
   const context = parseTraceContext(headers);
   if (context === null) return NO_TRACE;
-  const passed: CallTrace = { headers: formatTraceContext(context), endCall: () => {} };
+  const callTrace: CallTrace = { headers: formatTraceContext(context), endCall: () => {} };
   return {
     traceId: asIdentifier(context.traceId),
-    call: (_candidate, provider) => (provider.traceContext === true ? passed : SILENT),
+    call: (_candidate, provider) => (provider.traceContext === true ? callTrace : SILENT),
     endRequest: () => {},
   };
 };

@@ -27,7 +27,7 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
       "the quotas bound their wait too, and the answer after it is the same",
   },
   "src/keys/workload-tokens.ts": {
-    'const isTheirs = found.issuer === issuer && typeof uri === "string" && isFetchable(uri, issuer); → const isTheirs = found.issuer === issuer && isFetchable(uri, issuer);':
+    'const isValid = found.issuer === issuer && typeof uri === "string" && isFetchable(uri, issuer); → const isValid = found.issuer === issuer && isFetchable(uri, issuer);':
       "an address that is no text cannot be parsed",
   },
   "src/keys/key-ring.ts": {

@@ -12,7 +12,7 @@ describe("a heartbeat", () => {
         seen.questions += 1;
         if (answers(seen.questions)) setTimeout(() => heartbeat.answered(), 1);
       },
-      lost: (silence) => seen.lost.push(silence),
+      hung: (silence) => seen.lost.push(silence),
     });
     return { heartbeat, seen };
   }

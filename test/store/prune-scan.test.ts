@@ -14,7 +14,7 @@ function rowsOf(ends: readonly (number | null)[], cuts?: readonly number[]): Sca
       at: index * HOUR,
       kind: ended === null ? "outcome" : "decision",
       requestId: `r${decision}`,
-      isEnd: cuts?.includes(position) ?? true,
+      endsBatch: cuts?.includes(position) ?? true,
     };
   });
 }

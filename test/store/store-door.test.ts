@@ -29,7 +29,7 @@ it("open requests of a lost worker are ended once, when the store can write agai
     return replies.shift() ?? APPENDED;
   };
   const settings = newDoor();
-  const door = storeDoor(settings, { answer, settle: () => {}, refused: () => {} });
+  const door = storeDoor(settings, { answer, settle: () => {}, onRefused: () => {} });
   await door.listen();
   onTestFinished(() => {
     door.close();

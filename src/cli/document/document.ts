@@ -84,7 +84,7 @@ export interface Item {
    */
   readonly shown?: "page" | "repeated" | "variant";
   /** Never cut from a list. */
-  readonly kept?: boolean;
+  readonly alwaysShown?: boolean;
 }
 
 /** Values by the name of a facet. A filter does not hide items without the facet. */
@@ -179,13 +179,13 @@ export function cutBlocks(blocks: readonly Block[], all: boolean): readonly CutB
     if (!("items" in block)) return [block];
     const printed = block.items.filter(({ shown }) => shown === undefined || shown === "variant");
     const items = all ? printed : printed.filter(({ shown }) => shown !== "variant");
-    let room = (block.most ?? MOST_ITEMS) - items.filter(({ kept }) => kept).length;
-    const cut = items.filter(({ kept }) => kept === true || room-- > 0);
+    let room = (block.most ?? MOST_ITEMS) - items.filter(({ alwaysShown }) => alwaysShown).length;
+    const shownItems = items.filter(({ alwaysShown }) => alwaysShown === true || room-- > 0);
     return [
       {
         ...block,
-        items: cut,
-        omitted: items.length - cut.length,
+        items: shownItems,
+        omitted: items.length - shownItems.length,
         variants: printed.length - items.length,
       },
     ];

@@ -19,7 +19,7 @@ import { amountText, listText, printable } from "../terminal/printing.ts";
 /** Longer names are cut: they would take the space of the comment. */
 const LONGEST = 160;
 
-function cut(text: string, longest: number = LONGEST): string {
+function truncate(text: string, longest: number = LONGEST): string {
   // Cut twice: a text may be very long, and a character takes two units at most.
   const shown = printable(text.slice(0, 2 * longest + 2).toWellFormed());
   const characters = Array.from(shown);
@@ -32,7 +32,7 @@ function cut(text: string, longest: number = LONGEST): string {
  * it would undo that, so it is replaced.
  */
 export function code(text: string): string {
-  const shown = cut(text)
+  const shown = truncate(text)
     .replaceAll(/\\+(?=\||$)/g, "\uFFFD")
     .replaceAll("|", "\\|");
   if (shown.trim() === "") return "`(empty)`";
@@ -53,7 +53,7 @@ const NO_MARKUP =
 
 /** A sentence with names from files: everything in it that could be markup as code spans. */
 function sentence(text: string) {
-  return cut(text, LONGEST_SENTENCE)
+  return truncate(text, LONGEST_SENTENCE)
     .trim()
     .split(" ")
     .map((part, index) => {
@@ -69,7 +69,7 @@ function sentence(text: string) {
 
 /** Lines as they are, each cut after `longest` characters, in a block that none of them can end. */
 function codeBlock(language: string, lines: readonly string[], longest: number): readonly string[] {
-  const shown = lines.map((text) => cut(text, longest));
+  const shown = lines.map((text) => truncate(text, longest));
   const fence = "`".repeat(Math.max(3, longestRun(shown.join("\n")) + 1));
   return [`${fence}${language}`, ...shown, fence];
 }
@@ -79,7 +79,7 @@ function codeBlock(language: string, lines: readonly string[], longest: number):
  * looks for no mentions either.
  */
 function htmlCode(text: string) {
-  return `<code>${withEntities(cut(text))}</code>`;
+  return `<code>${withEntities(truncate(text))}</code>`;
 }
 
 function longestRun(text: string) {
@@ -122,14 +122,14 @@ export class Comment {
     omitted: number,
     reserved: number,
   ): void {
-    let written = 0;
+    let blockCount = 0;
     for (const block of blocks) {
       const lines = block();
       if (lengthOf(lines) + MORE + reserved > this.#room) break;
       this.write(...lines);
-      written += 1;
+      blockCount += 1;
     }
-    const omittedBlocks = blocks.length - written + omitted;
+    const omittedBlocks = blocks.length - blockCount + omitted;
     if (omittedBlocks > 0)
       this.write("", `… ${amountText(omittedBlocks, `more ${singular}`)}, see the HTML report`);
   }

@@ -138,22 +138,22 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
  * requests start and end.
  */
 async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog) {
-  const seen = verifier.head.position;
+  const verifiedTo = verifier.head.position;
   const before = verifier.runningPositions();
-  const listed = new Set(await log.openRequests());
+  const openRequests = new Set(await log.openRequests());
   const wrong = (position: number): ChainFault => ({ position, cause: "column" });
-  for (const requestId of listed) {
+  for (const requestId of openRequests) {
     const end = verifier.endOf(requestId);
     if (end !== null) return wrong(end);
   }
   // Requests that ended while the list was read have their outcomes in later rows.
-  const fault = await verifyRows(verifier, walkLog(log, seen));
+  const fault = await verifyRows(verifier, walkLog(log, verifiedTo));
   if (fault !== null) return fault;
   const running = verifier.runningPositions();
   for (const [requestId, position] of before) {
-    if (running.has(requestId) && !listed.has(requestId)) return wrong(position);
+    if (running.has(requestId) && !openRequests.has(requestId)) return wrong(position);
   }
-  for (const requestId of listed) {
+  for (const requestId of openRequests) {
     if (!running.has(requestId) && verifier.endOf(requestId) === null)
       return wrong(verifier.head.position);
   }
@@ -292,8 +292,8 @@ export async function verifyPolicyLog(
   const fault = await verifyRows(verifier, walkPolicyLog(log));
   if (fault !== null) return faultyPolicyLog("the policy log", fault);
   for (const content of verifier.contents) {
-    const cause = keptContentCause(content, await log.content(content.digest), (kept) =>
-      digestOf(kept, content.module),
+    const cause = keptContentCause(content, await log.content(content.digest), (stored) =>
+      digestOf(stored, content.module),
     );
     if (cause !== null)
       return notVerified(`the policy log ${describeContentFault(content, cause)}`, { cause });
@@ -343,9 +343,9 @@ export function walkPolicyLog(log: PolicyLogStore): AsyncGenerator<PolicyLogRow,
 }
 
 /** `null` if the content cannot be read. */
-function digestOf(kept: StoredContent, module: string): string | null {
+function digestOf(stored: StoredContent, module: string): string | null {
   try {
-    return readStoredContent(kept, module).policy.digest;
+    return readStoredContent(stored, module).policy.digest;
   } catch (error) {
     if (error instanceof KeptContentError) return null;
     throw error;

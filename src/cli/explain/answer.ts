@@ -74,7 +74,7 @@ interface ServerRequestOptions extends RequestOptions {
   /** The requested window; `null`: the current one. */
   readonly time: PolicyTime | null;
   /** Whether a workspace is given, whose caller may differ from the key of a server. */
-  readonly isCallerGiven: boolean;
+  readonly hasWorkspace: boolean;
 }
 
 /** An explanation, with notes for a reader of the files. */
@@ -217,9 +217,9 @@ async function followingPolicies(
     throw new CommandError("--base: its files have errors, so what is enforced there is unknown");
   }
   const side = compiledSides(before, head, false).head;
-  const kept = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
+  const keptIds = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
   const { declared } = await sideViews(side, () => false);
-  const keptRules = { policies: new Set(kept), locations: locationsOf(before.files) };
+  const keptRules = { policies: new Set(keptIds), locations: locationsOf(before.files) };
   return { set: declared, kept: keptRules };
 }
 
@@ -293,8 +293,8 @@ function accepted<Result>(step: () => Result): Result {
   try {
     return step();
   } catch (error) {
-    const refused = error instanceof RefusalError ? error.answer : null;
-    throw refused === null ? error : refusedRequest(refused);
+    const answer = error instanceof RefusalError ? error.answer : null;
+    throw answer === null ? error : refusedRequest(answer);
   }
 }
 
@@ -325,23 +325,23 @@ export async function explainFromServer(
   const { sample, time, promoted } = options;
   const url = serverUrl(server, "/v1/route/simulate");
   url.searchParams.set("operation", sample.operation);
-  const sent = {
+  const payload = {
     ...requestBody(sample, body),
     ...(time !== null && { time: timeFacts(time) }),
     ...(promoted && { promoted }),
   };
-  const received = await callServer(io, { url, scopes: "route:simulate", body: sent });
+  const received = await callServer(io, { url, scopes: "route:simulate", body: payload });
   if (received.status !== 200) throw refusal(received);
   const answer = received.body;
   if (answer?.object !== "route.simulation") throw unreadableAnswer();
-  if (options.isCallerGiven && answer.workspace !== sample.workspace) {
+  if (options.hasWorkspace && answer.workspace !== sample.workspace) {
     throw new CommandError(
       "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",
     );
   }
   return {
     explanation: answer,
-    notes: options.isCallerGiven ? serverKeyNotes(answer, sample) : [],
+    notes: options.hasWorkspace ? serverKeyNotes(answer, sample) : [],
   };
 }
 

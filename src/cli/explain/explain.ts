@@ -165,7 +165,7 @@ const SAMPLE: JsonObject = { type: "object", additionalProperties: false, proper
 function readSampleJson(
   text: string,
   now: PolicyTime,
-): { readonly given: JsonObject; readonly sample: SampleRequest } {
+): { readonly members: JsonObject; readonly sample: SampleRequest } {
   const given = parseJsonObject(text);
   if (given === null)
     throw new UsageError(
@@ -179,7 +179,7 @@ function readSampleJson(
   const defaults = sampleDefaults(members.operation ?? "chat.completions");
   const sample = { ...defaults, time: now, ...members, key: { ...defaults.key, ...members.key } };
   return {
-    given,
+    members: given,
     sample: {
       ...sample,
       needs: sample.needs.toSorted(),
@@ -218,23 +218,23 @@ export function readOptions(
 ) {
   const { values, positionals } = readArguments(argv, FLAGS);
   noArguments(positionals, "name the file of a request's body with --request");
-  const { given, sample } = readSampleJson(
+  const { members, sample } = readSampleJson(
     required(values.point, "--point", `'${POINT_EXAMPLE}'`),
     timeWindow(now),
   );
-  requireMembers(values, given);
+  requireMembers(values, members);
   return {
     source: readSource(values, io),
     format: readValue("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
     /** The requested window; `null`: the current one. */
-    time: isJsonObject(given.time) ? sample.time : null,
+    time: isJsonObject(members.time) ? sample.time : null,
     /** Path of a request's body, or `-`; `null`: the sample is the whole request. */
     request: values.request ?? null,
     /** The request of `--point`, with defaults for absent members. */
     sample,
     /** A workspace in `--point` names a caller that may differ from the key of a server. */
-    isCallerGiven: Object.hasOwn(given, "workspace"),
+    hasWorkspace: Object.hasOwn(members, "workspace"),
   };
 }
 

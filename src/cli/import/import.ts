@@ -130,13 +130,15 @@ export const importConfiguration = flagCommand(
       throw new CommandError(`${shown}: nothing was written`);
     }
     await write(outcome, values.out, io, json);
-    const isOther = outcome.result.check.errors.some(({ code }) => code !== "PLACEHOLDER_LEFT");
-    return isOther ? EXIT.failed : EXIT.ok;
+    const hasOtherErrors = outcome.result.check.errors.some(
+      ({ code }) => code !== "PLACEHOLDER_LEFT",
+    );
+    return hasOtherErrors ? EXIT.failed : EXIT.ok;
   },
 );
 
-async function readModels(given: string, io: CommandIo) {
-  const path = resolve(io.cwd, given);
+async function readModels(file: string, io: CommandIo) {
+  const path = resolve(io.cwd, file);
   const text = await readImportedText(path, shownPath(io.cwd, path));
   if (typeof text === "string")
     throw new CommandError(`--models: ${shownPath(io.cwd, path)} ${text}`);
@@ -145,9 +147,9 @@ async function readModels(given: string, io: CommandIo) {
   return lines.flatMap(({ node }) => (node.kind === "scalar" ? [String(node.value)] : []));
 }
 
-function readProviders(given: readonly string[]) {
+function readProviders(pairs: readonly string[]) {
   return new Map(
-    given.map((pair) => {
+    pairs.map((pair) => {
       const [slug = "", preset = ""] = pair.split("=", 2);
       if (slug === "" || preset === "")
         throw new UsageError("--provider: write SLUG=PRESET, such as openai-main=openai");
@@ -168,9 +170,9 @@ async function write({ files, result }: Imported, out: string, io: CommandIo, js
     io.stdout(formatImportJson(result));
     return;
   }
-  const isOpen = /^[^#\n]*trains_on_data: true/m.test(files.get("routes.yaml") ?? "");
+  const allowsTraining = /^[^#\n]*trains_on_data: true/m.test(files.get("routes.yaml") ?? "");
   io.stdout(
-    `${isOpen ? TRAINING : ""}${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`,
+    `${allowsTraining ? TRAINING : ""}${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`,
   );
 }
 

@@ -99,7 +99,7 @@ function addModel(item: Item, imported: ImportedConfiguration) {
     missing: null,
     origin,
   });
-  imported.secrets.named("OPENROUTER_API_KEY");
+  imported.secrets.ofName("OPENROUTER_API_KEY");
   const architecture = fields.fields("architecture");
   const top = fields.fields("top_provider");
   const endpoint = imported.endpoint(provider, {
@@ -165,9 +165,9 @@ function capabilitiesOf(fields: Fields, architecture: Fields) {
   const read = (from: Fields, name: string, capabilities: Readonly<Record<string, Capability>>) => {
     if (!from.has(name)) return;
     from.note("carried", name, "`capabilities` of the model, as far as there are such");
-    const listed = from.texts(name).map(({ text }) => text);
+    const values = from.texts(name).map(({ text }) => text);
     for (const [value, capability] of Object.entries(capabilities))
-      stated.set(capability, listed.includes(value));
+      stated.set(capability, values.includes(value));
   };
   read(fields, "supported_parameters", PARAMETERS);
   read(architecture, "input_modalities", MODALITIES);

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { DEFAULT_TIMEOUTS, milliseconds } from "../../compile/normalised/defaults.ts";
 import { presetOf } from "../../compile/presets.ts";
 import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
-import { groupOf, OWN } from "./configuration/provider-location.ts";
+import { groupOf, ON_PREMISES } from "./configuration/provider-location.ts";
 import type {
   PlannedEndpoint,
   PlannedModel,
@@ -37,7 +37,7 @@ export function importFiles(
   const found = sectionsOf(imported);
   const sections = Object.entries<Section>(found);
   const isLarge = found.models.value.size > MOST_IN_ONE_FILE;
-  const isPart = ([name]: (typeof sections)[number]): boolean => isLarge && PARTS.includes(name);
+  const isSplit = ([name]: (typeof sections)[number]): boolean => isLarge && PARTS.includes(name);
   const start = Object.entries<Section>({
     version: { value: 1 },
     ...(isLarge && { include: { value: ["parts/*.yaml"] } }),
@@ -47,14 +47,14 @@ export function importFiles(
  contracts: \`trains_on_data: true\` gets only requests with \`"provider": {"data_collection": "allow"}\`.`;
   return new Map([
     ...sections
-      .filter(isPart)
+      .filter(isSplit)
       .map((part): [string, string] => [
         `parts/${part[0]}.yaml`,
         documentText([part], ` Part of routes.yaml, by \`${command}\`.`, shown),
       ]),
     [
       "routes.yaml",
-      documentText([...start, ...sections.filter((section) => !isPart(section))], head, shown),
+      documentText([...start, ...sections.filter((section) => !isSplit(section))], head, shown),
     ],
     [`routes.${SIMULATED}.yaml`, overlayText(found.providers.value)],
     ...imported.policies.flatMap(({ files }) =>
@@ -122,7 +122,9 @@ const DEFAULT_CONCURRENCY = 200;
  * requests.
  */
 export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
-  return region === OWN && preset !== null && presetOf(preset)?.provider.network === "private";
+  return (
+    region === ON_PREMISES && preset !== null && presetOf(preset)?.provider.network === "private"
+  );
 }
 
 function providerRow(
@@ -162,8 +164,8 @@ function providerRow(
  */
 export function duration(seconds: number): string {
   const rounded = Math.round(1000 * Math.min(LONGEST, Math.max(0.001, seconds)));
-  const isWhole = rounded % 1000 === 0 || rounded > 9_999_999;
-  return isWhole ? `${Math.round(rounded / 1000)}s` : `${rounded}ms`;
+  const isWholeSeconds = rounded % 1000 === 0 || rounded > 9_999_999;
+  return isWholeSeconds ? `${Math.round(rounded / 1000)}s` : `${rounded}ms`;
 }
 
 function modelRow(model: PlannedModel): JsonObject {
@@ -298,8 +300,8 @@ function sectionPair(
   if (isCollection(node)) {
     for (const [index, item] of node.items.entries()) {
       const origin = originText(origins?.[index] ?? [], shown);
-      const named: unknown = isPair(item) ? item.key : item;
-      if (origin !== null && isNode(named)) named.commentBefore = origin;
+      const keyNode: unknown = isPair(item) ? item.key : item;
+      if (origin !== null && isNode(keyNode)) keyNode.commentBefore = origin;
     }
     if (node.items.length === 0) node.flow = true;
     flowBelow(node, isMap(node) && origins !== undefined ? 2 : 1);
@@ -316,8 +318,8 @@ function flowBelow(node: unknown, steps: number): void {
   }
   for (const item of node.items) {
     const value: unknown = isPair(item) ? item.value : item;
-    const isLong = isPair(item) && isScalar(item.key) && item.key.value === "approve";
-    flowBelow(value, isLong ? steps : steps - 1);
+    const isApproveList = isPair(item) && isScalar(item.key) && item.key.value === "approve";
+    flowBelow(value, isApproveList ? steps : steps - 1);
   }
 }
 

@@ -129,7 +129,7 @@ export class Fields implements Origin {
   readonly at: Position;
   readonly #members: MapNode["members"];
   readonly #reading: Reading;
-  #seen = new Map<string, "read" | "noted">();
+  #keyStates = new Map<string, "read" | "noted">();
 
   constructor({ at, members }: Pick<MapNode, "at" | "members">, path: Path, reading: Reading) {
     this.path = path;
@@ -140,7 +140,7 @@ export class Fields implements Origin {
 
   /** `null` for an absent member and for null. Marks the member as read. */
   item(name: string): Item | null {
-    if (!this.#seen.has(name)) this.#seen.set(name, "read");
+    if (!this.#keyStates.has(name)) this.#keyStates.set(name, "read");
     const member = this.#members.get(name);
     if (member === undefined || isNull(member.node)) return null;
     return { ...this.origin(name), node: member.node };
@@ -276,7 +276,7 @@ export class Fields implements Origin {
   /** These members before those of another mapping. */
   over(other: Fields): Fields {
     const members = new Map([...other.#members, ...this.#members]);
-    return this.#copy(members, new Map(this.#seen));
+    return this.#copy(members, new Map(this.#keyStates));
   }
 
   /** The same with another text in one member; reading one of the two marks both. */
@@ -284,12 +284,12 @@ export class Fields implements Origin {
     const keyAt = this.#members.get(name)?.keyAt ?? this.at;
     const members = new Map(this.#members);
     members.set(name, { keyAt, node: { kind: "scalar", at: keyAt, value } });
-    return this.#copy(members, this.#seen);
+    return this.#copy(members, this.#keyStates);
   }
 
-  #copy(members: MapNode["members"], seen: Map<string, "read" | "noted">): Fields {
+  #copy(members: MapNode["members"], keyStates: Map<string, "read" | "noted">): Fields {
     const copy = new Fields({ at: this.at, members }, this.path, this.#reading);
-    copy.#seen = seen;
+    copy.#keyStates = keyStates;
     return copy;
   }
 
@@ -298,7 +298,7 @@ export class Fields implements Origin {
     for (const name of [names].flat()) {
       const item = this.item(name);
       if (item !== null) this.#reading.report.add(outcome, item, text, "whole");
-      this.#seen.set(name, "noted");
+      this.#keyStates.set(name, "noted");
     }
   }
 
@@ -310,9 +310,10 @@ export class Fields implements Origin {
    */
   noteRest(rows: readonly KnownKeys[] = [], others: Omit<KnownKeys, "keys"> = UNKNOWN): void {
     for (const [name, { node }] of this.#members) {
-      const seen = this.#seen.get(name);
+      const state = this.#keyStates.get(name);
       const row = rows.find(({ keys }) => keys.includes(name)) ?? others;
-      if (seen === "noted" || (seen === "read" && (row === others || isReference(node)))) continue;
+      if (state === "noted" || (state === "read" && (row === others || isReference(node))))
+        continue;
       this.note(readOutcome(row.outcome), name, row.text);
       if (row === UNKNOWN && node.kind === "scalar" && looksLikeSecret(String(node.value)))
         this.note(
@@ -458,9 +459,9 @@ export class ImportReport {
       for (const [name, { node, keyAt: at }] of tree.members)
         this.addRest(node, [...path, name], at);
     } else if (tree.kind === "list") {
-      const isNamed = covered !== undefined && path.length > 0;
+      const isCovered = covered !== undefined && path.length > 0;
       for (const { path: below, node } of itemsIn(path, tree))
-        if (!isNamed || node.kind !== "scalar") this.addRest(node, below);
+        if (!isCovered || node.kind !== "scalar") this.addRest(node, below);
     } else if (tree.value !== null && covered === undefined)
       this.add("decide", { path, at: keyAt }, REST);
   }

@@ -58,7 +58,7 @@ export const newPolicy = flagCommand(
     ];
     await createFiles(files);
     const elsewhere = shown === DEFAULT_DIRECTORY ? "" : ` --dir ${shellArgument(shown)}`;
-    io.stdout(files.map((written) => `${written.shown}\n`).join(""));
+    io.stdout(files.map((file) => `${file.shown}\n`).join(""));
     io.stdout(`\nThe owner is ${owners.join(", ")}. Change the rule and its tests, then run:\n`);
     io.stdout(`  signalbox policy test --coverage${elsewhere}\n`);
   },

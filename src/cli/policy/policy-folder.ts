@@ -67,8 +67,8 @@ function unread(file: string, { unread: reason }: UnreadText) {
  */
 async function linkOutside(io: CommandIo, path: string) {
   const here = directoryTree(io.cwd);
-  const isBelow = !isAbsolute(shownPath(io.cwd, path));
-  if (isBelow && (await here.leadsOut?.(".", path)) === true) return path;
+  const isInFolder = !isAbsolute(shownPath(io.cwd, path));
+  if (isInFolder && (await here.leadsOut?.(".", path)) === true) return path;
   const libraries = join(path, "lib");
   return (await here.leadsOut?.(path, libraries)) === true ? libraries : null;
 }

@@ -30,9 +30,9 @@ export function demoRequest(table: RoutingTable): DemoRequest | null {
   for (const workspace of ["demo", ...others]) {
     const routes = table.workspaces[workspace]?.approve.routes ?? [];
     for (const [operation, path, body] of REQUESTS) {
-      const route = routes.find((id) => isServing(table, id, operation));
+      const route = routes.find((id) => servesOperation(table, id, operation));
       if (route === undefined) continue;
-      const allow = isTrainedOn(table, route) ? { provider: { data_collection: "allow" } } : {};
+      const allow = allTrainOnData(table, route) ? { provider: { data_collection: "allow" } } : {};
       return { workspace, path, body: { model: route, ...body, ...allow } };
     }
   }
@@ -40,7 +40,11 @@ export function demoRequest(table: RoutingTable): DemoRequest | null {
 }
 
 /** Whether an endpoint of the route serves the operation. */
-export function isServing(table: RoutingTable, route: string, operation: ModelOperation): boolean {
+export function servesOperation(
+  table: RoutingTable,
+  route: string,
+  operation: ModelOperation,
+): boolean {
   return endpointsOf(table, route).some(
     ({ model }) => table.models[model]?.operations.includes(operation) === true,
   );
@@ -59,7 +63,7 @@ export function endpointsOf(
 /**
  * Whether every provider of a route may train on requests, so that requests have to allow it.
  */
-function isTrainedOn(table: RoutingTable, route: string) {
+function allTrainOnData(table: RoutingTable, route: string) {
   return endpointsOf(table, route).every(
     ({ provider }) => table.providers[provider]?.trainsOnData !== false,
   );

@@ -94,8 +94,8 @@ Exit codes: 0 stopped as requested, 1 start or stop failed, 2 usage.
 const LOG_FORMATS = ["text", "json"] as const;
 
 /** Milliseconds. @throws {UsageError} naming the flag. */
-function readSeconds(flag: string, given: string, least = 0, most = 3_600) {
-  return 1000 * readNumber(flag, given, [least, most], ", in seconds", "number");
+function readSeconds(flag: string, value: string, least = 0, most = 3_600) {
+  return 1000 * readNumber(flag, value, [least, most], ", in seconds", "number");
 }
 
 /** @throws {UsageError} for one without the other. */
@@ -115,10 +115,10 @@ function readTlsFiles(
 }
 
 /** @throws {UsageError} naming the flag. */
-function readWorkers(given: string) {
-  return given === "auto"
+function readWorkers(value: string) {
+  return value === "auto"
     ? Math.min(64, availableParallelism())
-    : readNumber("--workers", given, [1, 64], ", or auto");
+    : readNumber("--workers", value, [1, 64], ", or auto");
 }
 
 /** A string cannot be longer. */
@@ -166,13 +166,13 @@ const CONSOLE_LISTENERS = ["admin", "public", "off"] as const;
  * a network in clear.
  */
 function readConsole(
-  given: string | undefined,
+  value: string | undefined,
   adminHost: string,
   flags: PlainHttp,
 ): ConsoleListener {
   const isLocal = isLoopback(adminHost);
-  if (given === undefined) return isLocal ? "admin" : "off";
-  const listener = readValue("--console", given, CONSOLE_LISTENERS);
+  if (value === undefined) return isLocal ? "admin" : "off";
+  const listener = readValue("--console", value, CONSOLE_LISTENERS);
   if (listener !== "admin" || isLocal || flags.behindProxy || flags.insecureHttp) return listener;
   throw new UsageError(
     "--console: --admin-host is reached from other machines, and the admin listener has no TLS: serve the console on the " +

@@ -7,7 +7,7 @@ import {
   demoRequest,
   demoText,
   endpointsOf,
-  isServing,
+  servesOperation,
   reviewText,
   TRAFFIC_TEXT,
 } from "./demo.ts";
@@ -208,15 +208,15 @@ async function announce(options: ServeOptions, server: RunningServer, io: Messag
         : `${announced}nowhere else): in ${file}; keep it elsewhere, and delete the file\n`,
     );
   }
-  const tried = options.demo ? demoRequest(table) : null;
-  const demo = tried === null ? null : await demoKeys(store, tried.workspace);
+  const demoCall = options.demo ? demoRequest(table) : null;
+  const demo = demoCall === null ? null : await demoKeys(store, demoCall.workspace);
   io.stdout(
     `listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${environment === null ? "" : `, environment ${environment}`}\n`,
   );
-  if (options.demo && tried === null) {
+  if (options.demo && demoCall === null) {
     io.stdout("--demo: no workspace approves a route, so no demo key is made\n");
   }
-  if (demo !== null && tried !== null) io.plain(demoText(url, demo.text, tried));
+  if (demo !== null && demoCall !== null) io.plain(demoText(url, demo.text, demoCall));
   if (demo !== null && signInCode !== null)
     io.plain(consoleText(options, server, signInCode(demo.operator)));
   if (options.demo) io.plain(reviewText(io.cwd));
@@ -368,19 +368,19 @@ export async function sendTraffic(
     });
     return [status];
   };
-  const sent: Promise<readonly number[]>[] = [];
+  const results: Promise<readonly number[]>[] = [];
   for (let index = 0; index < REQUESTS && !stopped.aborted; index++) {
     // Requests that end with the server are not counted.
-    sent.push(send(index).catch(() => []));
+    results.push(send(index).catch(() => []));
     await pause(PAUSE, undefined, { signal: stopped }).catch(() => {});
   }
-  const statuses = (await Promise.all(sent)).flat().toSorted((first, second) => first - second);
+  const statuses = (await Promise.all(results)).flat().toSorted((first, second) => first - second);
   const counts = Map.groupBy(statuses, (status) => status);
   return `made-up traffic: ${[...counts].map(([status, all]) => `${all.length} × ${status}`).join(", ")}`;
 }
 
 function routesOf(table: RoutingTable, workspace: string) {
-  const chats = Object.keys(table.routes).filter((id) => isServing(table, id, "generate"));
+  const chats = Object.keys(table.routes).filter((id) => servesOperation(table, id, "generate"));
   const approved = new Set(table.workspaces[workspace]?.approve.routes);
   return {
     routes: chats.filter((id) => approved.has(id)),
@@ -415,8 +415,8 @@ export const BOOTSTRAP_VARIABLE = "SIGNALBOX_BOOTSTRAP_KEY";
  *
  * @throws {CommandError} where it is set and no whole key; the message does not quote it.
  */
-export function checkBootstrapKey(given: string | undefined): void {
-  if (given === undefined || given === "" || parseKeyText(given) !== null) return;
+export function checkBootstrapKey(keyText: string | undefined): void {
+  if (keyText === undefined || keyText === "" || parseKeyText(keyText) !== null) return;
   throw new CommandError(
     `${BOOTSTRAP_VARIABLE}: this is not a whole service key; give one as "signalbox keys create" prints it, or leave the variable out`,
   );
@@ -434,7 +434,7 @@ export function checkBootstrapKey(given: string | undefined): void {
 export async function bootstrapKey(
   store: Store,
   workspace: string,
-  given: string | undefined,
+  keyText: string | undefined,
   file: string | null,
 ): Promise<string | null> {
   if ((await store.keys.list()).length > 0) return null;
@@ -446,9 +446,9 @@ export async function bootstrapKey(
     expiresAt: Date.now() + 30 * DAY,
     createdBy: "bootstrap",
   };
-  if (given !== undefined && given !== "") {
+  if (keyText !== undefined && keyText !== "") {
     try {
-      await store.keys.create(importKey(given, options, Date.now));
+      await store.keys.create(importKey(keyText, options, Date.now));
     } catch (error) {
       // Another replica with the same key started first.
       if (!(error instanceof DuplicateKeyError)) throw error;
@@ -476,9 +476,9 @@ async function writeKeyFile(file: string, text: string) {
     const call: unknown = error instanceof Error ? Reflect.get(error, "syscall") : undefined;
     // Before it is opened, a file of this name is another one.
     if (call !== "mkdir" && call !== "open") await rm(file, { force: true });
-    const isExisting = call === "open" && errorCode(error) === "EEXIST";
+    const fileExists = call === "open" && errorCode(error) === "EEXIST";
     throw new CommandError(
-      `--first-key-file: ${file} ${isExisting ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +
+      `--first-key-file: ${file} ${fileExists ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +
         `name a new file in a folder that can be written, or give a key of your own as ${BOOTSTRAP_VARIABLE}`,
       { cause: error },
     );

@@ -97,18 +97,18 @@ function contentsOf({ policies }: SideReport) {
   );
 }
 
-function changes(comparison: ComparisonReport, wanted: ChangeKind) {
-  return comparison.kinds.some(({ kind, classes }) => kind === wanted && classes > 0);
+function changes(comparison: ComparisonReport, changeKind: ChangeKind) {
+  return comparison.kinds.some(({ kind, classes }) => kind === changeKind && classes > 0);
 }
 
 function differs({
   changed_classes: changed,
   access,
   new_data_paths: gained,
-  lost_data_paths: lost,
+  lost_data_paths: lostPaths,
   new_route_paths: routes,
 }: ComparisonReport) {
-  return changed + gained.length + lost.length + routes.length > 0 || access !== "equivalent";
+  return changed + gained.length + lostPaths.length + routes.length > 0 || access !== "equivalent";
 }
 
 /** One condition of the exit code. */
@@ -146,8 +146,10 @@ function exitCodeOfChanges(
   { declared, promoted, complete }: SimulationReport,
   { detailedExitcode }: ExitFlags,
 ): number {
-  const both = [declared, promoted];
-  if (!complete || both.some((comparison) => changes(comparison, "indeterminate_new")))
+  const comparisons = [declared, promoted];
+  if (!complete || comparisons.some((comparison) => changes(comparison, "indeterminate_new")))
     return SIMULATE_EXIT.incomplete;
-  return detailedExitcode && both.some(differs) ? SIMULATE_EXIT.differences : SIMULATE_EXIT.ok;
+  return detailedExitcode && comparisons.some(differs)
+    ? SIMULATE_EXIT.differences
+    : SIMULATE_EXIT.ok;
 }

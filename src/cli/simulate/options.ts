@@ -135,14 +135,14 @@ export function readPath(value: string, flag: string): string {
 /** Values of `--format`. @throws {UsageError} */
 export function readOutputs(values: readonly string[], cwd: string): readonly OutputOption[] {
   const outputs = values.map((value): OutputOption => {
-    const cut = value.indexOf("=");
-    const format = cut === -1 ? value : value.slice(0, cut);
+    const separator = value.indexOf("=");
+    const format = separator === -1 ? value : value.slice(0, separator);
     if (!isFormat(format)) {
       throw new UsageError(
         `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE${didYouMean(format, Object.keys(FORMATS))}`,
       );
     }
-    const file = cut === -1 ? null : value.slice(cut + 1);
+    const file = separator === -1 ? null : value.slice(separator + 1);
     if (file === "" || file === "-") {
       throw new UsageError(
         `--format: ${format}= needs a file; for standard output write --format ${format}`,
@@ -180,7 +180,7 @@ function readPromotions(values: readonly string[]): readonly Promotion[] {
 
 function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   const requested = values.map((value) => listItems(value));
-  const wanted = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
+  const failOn = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
   const isValue = (value: string) => FAIL_ON_VALUES.some((each) => each === value);
   if (!requested.every((list) => list.length > 0 && list.every(isValue))) {
     const slip = requested.flat().find((value) => !isValue(value)) ?? "";
@@ -188,7 +188,7 @@ function readFailOn(values: readonly string[]): readonly FailOnValue[] {
       `--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}${didYouMean(slip, FAIL_ON_VALUES)}`,
     );
   }
-  return wanted;
+  return failOn;
 }
 
 /** Milliseconds. */

@@ -306,13 +306,13 @@ export async function openRepository(surroundings: GitSurroundings, flag: string
 async function ambiguous(git: Git, ref: string, flag: string): Promise<CommandError> {
   const [name = ""] = ref.split(/[~^:]|@\{/);
   const refs = [name, `tags/${name}`, `heads/${name}`, `remotes/${name}`, `remotes/${name}/HEAD`];
-  const listed = await git([
+  const matchingRefs = await git([
     "for-each-ref",
     "--format=%(refname)",
     ...refs.map((one) => `refs/${one}`),
   ]);
   // A pattern also matches what is below it.
-  const found = listed.stdout
+  const found = matchingRefs.stdout
     .toString("utf8")
     .split("\n")
     .filter((one) => refs.includes(one.replace(/^refs\//, "")));

@@ -95,8 +95,17 @@ async function compare(
     return SIMULATE_EXIT.error;
   }
   const otherOverlays = await changedOverlays(trees, options.config, options.environment);
-  const held = { assertions: asserted.assertions, otherOverlays };
-  const request = { promote, fresh, enforced, timeLimit, workers, evidence, now, ...held };
+  const assertionFacts = { assertions: asserted.assertions, otherOverlays };
+  const request = {
+    promote,
+    fresh,
+    enforced,
+    timeLimit,
+    workers,
+    evidence,
+    now,
+    ...assertionFacts,
+  };
   const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   const { detailedExitcode, failOn } = options;
@@ -161,11 +170,11 @@ async function runWatched(
   const line = progressLine(io, quiet);
   const stop = new AbortController();
   // Removes the signal listeners when the engine has finished.
-  const done = new AbortController();
+  const finished = new AbortController();
   void stopRequested(
-    AbortSignal.any([done.signal, ...(io.signal === undefined ? [] : [io.signal])]),
+    AbortSignal.any([finished.signal, ...(io.signal === undefined ? [] : [io.signal])]),
   ).then(() => {
-    if (!done.signal.aborted) stop.abort();
+    if (!finished.signal.aborted) stop.abort();
   });
   try {
     return await run(base, head, request, { onProgress: line.show, signal: stop.signal });
@@ -174,7 +183,7 @@ async function runWatched(
     if (error instanceof EvidenceFileError) throw new CommandError(error.message);
     throw error;
   } finally {
-    done.abort();
+    finished.abort();
     line.clear();
   }
 }

@@ -254,9 +254,9 @@ function readString({ pattern }: AnswerSchema, value: string): string {
 
 /** Items of another type than the schema's are left out. */
 function readItems(schema: AnswerSchema, items: readonly unknown[]): readonly JsonValue[] {
-  const isObjects = typesOf(schema).includes("object");
+  const hasObjectItems = typesOf(schema).includes("object");
   return items
-    .filter((item) => (isObjects ? isJsonObject(item) : typeof item === "string"))
+    .filter((item) => (hasObjectItems ? isJsonObject(item) : typeof item === "string"))
     .map((item) => readValue(schema, item));
 }
 

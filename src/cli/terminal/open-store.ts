@@ -37,11 +37,11 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
       "SIGNALBOX_DATABASE: SIGNALBOX_DATABASE_URL is set too; unset one of the two",
     );
   }
-  const named = flag ?? (url === "" ? file : url);
-  if (isPostgresUrl(named)) return named;
-  return named === ""
+  const location = flag ?? (url === "" ? file : url);
+  if (isPostgresUrl(location)) return location;
+  return location === ""
     ? localDatabase(join(io.cwd, ".signalbox", "signalbox.db"))
-    : resolve(io.cwd, named);
+    : resolve(io.cwd, location);
 }
 
 const OPEN_TO_OTHERS = 0o077;

@@ -105,10 +105,10 @@ export function scopeText({
 }
 
 /** "seen 3 times in evidence"; `null` without evidence. */
-export function seenText(seen: number | null, usage: SeenUsage | null = null): string | null {
-  if (seen === null) return null;
-  if (seen === 0) return "not seen in evidence";
-  return [`seen ${amountText(seen, "time")} in evidence`, ...usageTexts(usage, seen)].join(", ");
+export function seenText(count: number | null, usage: SeenUsage | null = null): string | null {
+  if (count === null) return null;
+  if (count === 0) return "not seen in evidence";
+  return [`seen ${amountText(count, "time")} in evidence`, ...usageTexts(usage, count)].join(", ");
 }
 
 /**

@@ -183,9 +183,9 @@ const LAST_WAIT = 5_000;
  */
 export function endWhereHeld(): void {
   const end = () => {
-    const held = [...new Set(process.getActiveResourcesInfo())].join(", ");
+    const resources = [...new Set(process.getActiveResourcesInfo())].join(", ");
     process.stderr.write(
-      `signalbox: everything is stopped, and something holds the process; ended it (open: ${held})\n`,
+      `signalbox: everything is stopped, and something holds the process; ended it (open: ${resources})\n`,
     );
     // oxlint-disable-next-line unicorn/no-process-exit -- it would never end
     process.exit(EXIT.failed);

@@ -253,8 +253,8 @@ function acceptancesOf({ path, text }: Source): readonly Acceptance[] {
     const next = lines.findIndex((other, at) => at >= index && !isComment(other));
     const last = next < 0 ? lines.length : next + 1;
     // Findings about a whole file are at its first line.
-    const isHead = lines.slice(0, index).every(isComment);
-    const covers = (at: number) => (at > index && at <= last) || (isHead && at === 1);
+    const isFileHeader = lines.slice(0, index).every(isComment);
+    const covers = (at: number) => (at > index && at <= last) || (isFileHeader && at === 1);
     return [
       { file: path, line: index + 1, column: found.index + 1, code, reason: reason.trim(), covers },
     ];
@@ -367,10 +367,10 @@ function formatElement(
   attributes: Readonly<Record<string, string | null>>,
   children: readonly string[],
 ): string {
-  const written = Object.entries(attributes).map(([key, value]) =>
+  const attributeTexts = Object.entries(attributes).map(([key, value]) =>
     value === null ? "" : ` ${key}="${escapeXml(value)}"`,
   );
-  const open = `<${name}${written.join("")}`;
+  const open = `<${name}${attributeTexts.join("")}`;
   return children.length === 0 ? `${open}/>` : `${open}>\n${children.join("\n")}\n</${name}>`;
 }
 

@@ -207,7 +207,7 @@ type Source = () => Promise<AwsKeys & { readonly expiration?: Date }>;
 /** Retries of a source's own. Its calls wait no longer than a connection may take anyway. */
 const RETRIES = 1;
 
-/** The libraries' warnings would go to the console, with what they choke on. */
+/** By default the libraries log warnings to the console, and quote the faulty value. */
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 
 /**
@@ -337,8 +337,8 @@ function tokenService(
   return {
     region,
     maxAttempts: RETRIES + 1,
-    // Without the last, a request past its time would only be complained of on the console, and
-    // stay open.
+    // Without `throwOnRequestTimeout`, the SDK only logs a request that timed out, and leaves it
+    // open.
     requestHandler: {
       connectionTimeout: timeout,
       requestTimeout: timeout,

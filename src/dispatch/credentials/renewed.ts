@@ -28,14 +28,14 @@ const UNDATED_LIFE = 5 * 60_000;
 /** Time without another renewal after a failed one, milliseconds. */
 const PAUSE_AFTER_FAILURE = 1_000;
 /**
- * A renewal that takes longer has failed; without this one lost answer would block all that follow,
- * milliseconds.
+ * Timeout of a renewal, milliseconds. Without it, one lost response would block every later
+ * renewal.
  */
 const LONGEST_RENEWAL = 30_000;
 
 /**
- * No value could be had in time. Has no cause on purpose: those of the sources hold tokens, paths
- * and answers.
+ * No credential was available in time. It has no `cause` on purpose: errors of the sources contain
+ * tokens, paths and responses.
  */
 export class CredentialsUnavailable extends Error {
   constructor() {

@@ -97,7 +97,7 @@ const SIGNING_TIME = 12 * 60 * 60_000;
 const AFTERLIFE = (TOKEN_LIFETIME.maximum + 60) * 1_000;
 
 /** How long the public half of an expired pair is kept in the store, milliseconds. */
-const KEPT = 24 * 60 * 60_000;
+const RETENTION = 24 * 60 * 60_000;
 
 interface SigningKey {
   readonly kid: string;
@@ -148,7 +148,7 @@ export function createSigningKeys(
     const record = { kid, publicKey: x, expiresAt };
     await issuers.publish(record);
     await onPublished(record);
-    await issuers.prune(clock() - KEPT);
+    await issuers.prune(clock() - RETENTION);
     return { kid, privateKey };
   }
 

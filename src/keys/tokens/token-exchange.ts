@@ -117,7 +117,7 @@ export function readClaims(claims: JWTPayload): Token | null {
   const scopes = scope.split(" ").filter(isScope);
   if (rule !== null && typeof rule !== "string") return null;
   const possible: readonly Scope[] = rule === null ? TOKEN_SCOPES : WORKLOAD_SCOPES;
-  if (scopes.length === 0 || !scopes.every((held) => possible.includes(held))) return null;
+  if (scopes.length === 0 || !scopes.every((each) => possible.includes(each))) return null;
   const kinds = readList(operations);
   const names = readList(routes);
   const requests = readCount(max_requests);
@@ -347,9 +347,9 @@ export async function openTokenExchange(
         typ: SIGN_IN_TYPE,
         requiredClaims,
       });
-      const isWhole =
+      const isComplete =
         typeof state === "string" && typeof nonce === "string" && typeof verifier === "string";
-      return isWhole ? { state, nonce, verifier } : null;
+      return isComplete ? { state, nonce, verifier } : null;
     } catch {
       return null;
     }
@@ -364,7 +364,7 @@ export async function openTokenExchange(
     }
     // The key is checked at every use, so its end ends its tokens.
     const parent = holder ?? ((await ring.lookUpId(keyId)) ? ring.holder(keyId, now) : null);
-    return { parent, owner: parent?.identity ?? ring.named(keyId) };
+    return { parent, owner: parent?.identity ?? ring.identityOf(keyId) };
   }
 
   async function verify(text: string, now: number): Promise<TokenVerification> {

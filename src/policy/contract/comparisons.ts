@@ -34,14 +34,14 @@ export function checkComparisons(compared: readonly ComparedValue[]): readonly P
     const values = closedValues(against);
     if (values === null || values.includes(value)) return [];
     const nearest = nearestName(value, values);
-    const meant = nearest === null ? "" : `Did you mean ${nearest}? `;
+    const suggestion = nearest === null ? "" : `Did you mean ${nearest}? `;
     const message = `${shownParts(against)} is compared with a value that it never has`;
     return [
       finding(
         "POLICY_INPUT_WORD",
         location,
         message,
-        `${meant}Its values are ${values.join(", ")}.`,
+        `${suggestion}Its values are ${values.join(", ")}.`,
       ),
     ];
   });
@@ -101,8 +101,10 @@ export function inputValues(
   if (!isJsonObject(schema)) return null;
   // The schema of a table has `not: {}` for a member without values.
   if (schema.type === "string" && schema.not !== undefined) return [];
-  const listed = schema.enum;
-  return Array.isArray(listed) && listed.every((step) => typeof step === "string") ? listed : null;
+  const enumValues = schema.enum;
+  return Array.isArray(enumValues) && enumValues.every((step) => typeof step === "string")
+    ? enumValues
+    : null;
 }
 
 /** `# signalbox: later eu-north, sensitive` */

@@ -383,12 +383,12 @@ function obligationOf(
   name: string,
   { kind, value }: AuthoredObligation,
 ): ObligationContract | null {
-  switch (OBLIGATION_KINDS.find((known) => known === kind)) {
+  switch (OBLIGATION_KINDS.find((each) => each === kind)) {
     case "max_output_tokens":
       if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) return null;
       return { name, kind: "max_output_tokens", value };
     case "strip_field": {
-      const field = STRIPPABLE_FIELDS.find((known) => known === value);
+      const field = STRIPPABLE_FIELDS.find((each) => each === value);
       return field === undefined ? null : { name, kind: "strip_field", value: field };
     }
     case "prefer_region":
@@ -425,7 +425,7 @@ function obligationFindings(
     )
       return [];
     const subject = `custom.signalbox.obligations.${name}`;
-    const kind = OBLIGATION_KINDS.find((known) => known === obligation.kind);
+    const kind = OBLIGATION_KINDS.find((each) => each === obligation.kind);
     if (kind === undefined) {
       const location = at(["obligations", name, "kind"]);
       return [finding("POLICY_OBLIGATION_KIND", location, `${subject}.kind is not a known kind`)];

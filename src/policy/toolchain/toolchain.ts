@@ -187,8 +187,8 @@ export function createToolchain(options: ToolchainOptions): Toolchain {
     }
   };
   const runAndKeep = async (key: string, command: Command, request: string): Promise<string> => {
-    const kept = await cache.read(key);
-    if (kept !== null) return kept;
+    const cached = await cache.read(key);
+    if (cached !== null) return cached;
     const response = await run(command, request);
     await cache.write(key, response);
     return response;

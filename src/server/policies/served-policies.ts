@@ -383,17 +383,17 @@ async function keep(
   policy: CompiledPolicy,
   build: () => Promise<PolicyModule | undefined>,
 ): Promise<string> {
-  let kept = await log.content(policy.digest);
-  if (kept === null) {
+  let stored = await log.content(policy.digest);
+  if (stored === null) {
     const module = await build();
     if (module === undefined) throw new Error("serve: a policy without a module");
     await log.keep(
       storedContent(policy, module, await buildDigest(decideModule([policy]).request)),
     );
-    kept = await log.content(policy.digest);
+    stored = await log.content(policy.digest);
   }
-  if (kept === null) throw new Error("serve: the store does not have what it has just kept");
-  return hash("sha256", kept.module, "hex");
+  if (stored === null) throw new Error("serve: the store does not have what it has just kept");
+  return hash("sha256", stored.module, "hex");
 }
 
 /**

@@ -63,11 +63,11 @@ export function keptModules(
     policy: string,
     digest: string,
   ): Promise<RecompiledContent> {
-    const kept = await keptContent(states, digest, log);
-    if (kept?.policy.contract.id !== policy)
+    const stored = await keptContent(states, digest, log);
+    if (stored?.policy.contract.id !== policy)
       throw new KeptContentError("nothing is stored under its digest");
-    const rebuilt = await recompileContent(kept, toolchain);
-    judge(digest, kept.moduleSha256, rebuilt.agreement === "differs");
+    const rebuilt = await recompileContent(stored, toolchain);
+    judge(digest, stored.moduleSha256, rebuilt.agreement === "differs");
     return rebuilt;
   }
 
@@ -101,7 +101,7 @@ export function keptModules(
       new Set([...judged].flatMap(([digest, { differs }]) => (differs ? [digest] : []))),
     recompiled,
     verify,
-    /** Waits for the comparison under way, and begins no other. */
+    /** Waits for the running comparison, and starts no other. */
     async close(): Promise<void> {
       isClosed = true;
       await turn;

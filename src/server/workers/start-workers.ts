@@ -211,8 +211,8 @@ export function createWorkerPool(pool: WorkerPoolOptions) {
 
   /** Gives the same files to all; resolves with whether all could take them. */
   async function reload(files: ConfigurationFiles): Promise<boolean> {
-    const done = await Promise.all(running().map((process) => process.reload(files)));
-    behind = done.includes(false);
+    const results = await Promise.all(running().map((process) => process.reload(files)));
+    behind = results.includes(false);
     return !behind;
   }
 
@@ -424,7 +424,7 @@ export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
         // Not before: a start has no time limit for reading and compiling.
         heartbeat = startHeartbeat({
           ping: () => send({ type: "ask_alive" }),
-          lost: (silence) => {
+          hung: (silence) => {
             events.hangs(silence);
             kill();
           },
@@ -448,7 +448,7 @@ export function forkWorker(start: ToWorkerProcess, events: WorkerEvents) {
   worker.on("error", () => {});
   worker.on("exit", (code: number | null, signal: string | null) => {
     heartbeat?.stop();
-    for (const done of waiting.values()) done(null);
+    for (const resolve of waiting.values()) resolve(null);
     ended.resolve();
     passOn(events.ended(signal ?? `exit code ${code ?? 0}`));
   });
@@ -547,7 +547,7 @@ interface HeartbeatTarget {
   /** Sends a question to which `answered` is the answer. */
   readonly ping: () => void;
   /** It has not answered in time; pinging ends. @param silence at least so long, milliseconds. */
-  readonly lost: (silence: number) => void;
+  readonly hung: (silence: number) => void;
 }
 
 /**
@@ -567,7 +567,7 @@ export function startHeartbeat(target: HeartbeatTarget) {
     misses += 1;
     if (misses < MISSES) return;
     clearInterval(timer);
-    target.lost(MISSES * INTERVAL);
+    target.hung(MISSES * INTERVAL);
   };
 
   const timer = setInterval(beat, INTERVAL).unref();

@@ -97,8 +97,8 @@ async function start({
     }
     send({ type: "failed", message: "the configuration has new errors; run signalbox check" });
   } catch (error) {
-    const isForOperators = error instanceof StartError || error instanceof StoreUnavailableError;
-    send({ type: "failed", message: isForOperators ? error.message : null });
+    const hasSafeMessage = error instanceof StartError || error instanceof StoreUnavailableError;
+    send({ type: "failed", message: hasSafeMessage ? error.message : null });
   }
   process.disconnect?.();
   return null;

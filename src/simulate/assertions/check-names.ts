@@ -67,12 +67,12 @@ export function nameCheck(sides: OfSides<AssertionSide>, report: ReportOf<Assert
     denial(denial: DenialSelector | undefined, path: Path) {
       if (denial === undefined || contracts === null) return;
       const { policy, constraint, reason } = denial;
-      const named = contracts.filter(({ id }) => policy === undefined || id === policy);
+      const matching = contracts.filter(({ id }) => policy === undefined || id === policy);
       const byTable = policy === undefined || TABLE_DENIALS.includes(policy);
       const policies = [...contracts.map(({ id }) => id), ...TABLE_DENIALS];
       if (policy !== undefined && !policies.includes(policy))
         return unknown("policy", policy, [...path, "policy"], policies);
-      const constraints = named.flatMap((contract) => contract.constraints);
+      const constraints = matching.flatMap((contract) => contract.constraints);
       const names = constraints.map(({ name }) => name);
       // The table's own constraints are many and are nowhere listed, so only those of policies are
       // looked up.

@@ -138,10 +138,10 @@ const PREFERENCES = [
 ] as const;
 
 function preferencesOf(request: CaseRequest): ProviderPreferences | null {
-  const given = PREFERENCES.filter((member) => request[member] !== undefined);
-  return given.length === 0
+  const stated = PREFERENCES.filter((member) => request[member] !== undefined);
+  return stated.length === 0
     ? null
-    : Object.fromEntries(given.map((member) => [member, request[member]]));
+    : Object.fromEntries(stated.map((member) => [member, request[member]]));
 }
 
 /** Schema and options of the check of assertions. */
@@ -321,13 +321,13 @@ function checkCase(
     report.key("MISSING_KEY", [...path, "request"], message, "name a route");
   }
   const { outcome, plan, primary, contains = [], lacks = [] } = expect;
-  const held = [...(plan ?? []), ...contains, ...(primary === undefined ? [] : [primary])];
+  const endpoints = [...(plan ?? []), ...contains, ...(primary === undefined ? [] : [primary])];
   if (
-    isContradiction(expect, held.length > 0) ||
+    isContradiction(expect, endpoints.length > 0) ||
     (outcome === "route" && plan?.length === 0) ||
     (plan !== undefined && primary !== undefined && plan[0] !== primary) ||
     (plan !== undefined && contains.some((endpoint) => !plan.includes(endpoint))) ||
-    lacks.some((endpoint) => held.includes(endpoint))
+    lacks.some((endpoint) => endpoints.includes(endpoint))
   )
     contradict(report, [...path, "expect"]);
 }

@@ -67,7 +67,10 @@ export function runAssertions(assertions: readonly Assertion[], tables: OfSides<
   return {
     visit: (comparison: ClassComparison) => {
       for (const running of all) {
-        if (running.means(comparison.sample) && !isOwnDoing(running.assertion, comparison.sample))
+        if (
+          running.means(comparison.sample) &&
+          !isCallerChoice(running.assertion, comparison.sample)
+        )
           judgeClass(running, comparison);
       }
     },
@@ -91,7 +94,7 @@ export function meaningOf(
 }
 
 /** A caller that excludes endpoints may have fewer left, or none. */
-export function isOwnDoing(
+export function isCallerChoice(
   { kind }: Pick<Assertion, "kind">,
   { preferences }: SampleRequest,
 ): boolean {

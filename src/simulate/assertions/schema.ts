@@ -38,7 +38,7 @@ const oneOf = <const Value extends string>(description: string, values: readonly
   some(description, value(values));
 
 /** A mapping with at least one of its keys. */
-const given = <const Mapping extends Schema>(mapping: Mapping) =>
+const nonEmpty = <const Mapping extends Schema>(mapping: Mapping) =>
   ({ ...mapping, minProperties: 1 }) as const;
 
 /** One of some values. */
@@ -52,7 +52,7 @@ const flag = (description: string) => ({ type: "boolean", description }) as cons
 
 /** A condition on a set: a list is short for `any`. */
 function set<const Item extends Schema>(description: string, item: Item) {
-  const conditions = given(
+  const conditions = nonEmpty(
     object(`${description} All conditions must be met.`, {
       all: some("All of these are there.", item),
       any: some("At least one of these is there.", item),
@@ -66,7 +66,7 @@ function set<const Item extends Schema>(description: string, item: Item) {
   };
 }
 
-const requestSelector = given(
+const requestSelector = nonEmpty(
   object(
     "Which requests are selected: all given members must match, of a list one of its members.",
     {
@@ -105,7 +105,7 @@ const requestSelector = given(
   ),
 );
 
-const endpointSelector = given(
+const endpointSelector = nonEmpty(
   object(
     "Which endpoints are selected: all given members must match, of a list one of its members.",
     {
@@ -119,7 +119,7 @@ const endpointSelector = given(
   ),
 );
 
-const denialSelector = given(
+const denialSelector = nonEmpty(
   object("What a denial names: all given members must match.", {
     policy: ref("name", "Policy id; `approvals` or `preferences` for denials by the table."),
     constraint: ref("name", "Name of the constraint."),
@@ -285,7 +285,7 @@ const KINDS = {
     "Every decision of head that meets `if` also meets `then`.",
     {
       ...selection,
-      if: given(
+      if: nonEmpty(
         object("The condition that selects decisions.", {
           outcome,
           reaches: ref("endpoint_selector", "Some endpoint of the plan is one of these."),
@@ -293,7 +293,7 @@ const KINDS = {
         }),
       ),
       // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits a schema
-      then: given(
+      then: nonEmpty(
         object(
           "The condition that they must meet. A denial meets every `every_endpoint`, and no `some_endpoint`.",
           {
@@ -325,7 +325,7 @@ const KINDS = {
           {
             name: line("What the case is about. Its number unless set."),
             request: ref("case_request", "The request."),
-            expect: given(
+            expect: nonEmpty(
               object("Its decision; all given members must match. Endpoints by id.", {
                 outcome,
                 plan: refs("name", "All endpoints in the order of trying."),

@@ -35,11 +35,11 @@ export function requestTest(
 ): Test<SampleRequest> {
   const tests = sides.map((side) => {
     const table = tables[side];
-    const meant = selectorTest(selection.for, table);
+    const isSelected = selectorTest(selection.for, table);
     const excepted = selection.except === null ? null : selectorTest(selection.except, table);
     return (sample: SampleRequest) =>
       Object.hasOwn(table.workspaces, sample.workspace) &&
-      meant(sample) &&
+      isSelected(sample) &&
       excepted?.(sample) !== true;
   });
   return (sample) => tests.some((test) => test(sample));
@@ -74,10 +74,10 @@ export function selectionAspects(selection: Selection, table: RoutingTable) {
   const aspectOf = (
     members: readonly (keyof RequestSelector)[],
   ): ((sample: SampleRequest) => Aspect) => {
-    const meant = selectorTest(membersOf(selection.for, members), table);
+    const isSelected = selectorTest(membersOf(selection.for, members), table);
     const excepted = selection.except && selectorTest(membersOf(selection.except, members), table);
     return (sample) =>
-      !meant(sample) ? "not meant" : excepted?.(sample) === true ? "excepted" : "meant";
+      !isSelected(sample) ? "not meant" : excepted?.(sample) === true ? "excepted" : "meant";
   };
   return { ofRequirements: aspectOf(REQUIREMENTS), ofPreferences: aspectOf(PREFERENCES) };
 }
@@ -107,9 +107,9 @@ const REQUEST: Reads<SampleRequest, keyof RequestSelector> = {
   needs: ({ needs }) => needs,
   features: ({ features }) => features,
   signature_families: ({ signatureFamilies }) => signatureFamilies,
-  environments: ({ key }, { vocabulary }) => listed(key.environment, vocabulary.environments),
-  workloads: ({ key }, { vocabulary }) => listed(key.workload, vocabulary.workloads),
-  owners: ({ key }, { vocabulary }) => listed(key.owner ?? "", vocabulary.owners ?? []),
+  environments: ({ key }, { vocabulary }) => nameOrOther(key.environment, vocabulary.environments),
+  workloads: ({ key }, { vocabulary }) => nameOrOther(key.workload, vocabulary.workloads),
+  owners: ({ key }, { vocabulary }) => nameOrOther(key.owner ?? "", vocabulary.owners ?? []),
   key_labels: ({ key }, { vocabulary }) =>
     key.labels.filter((label) => vocabulary.labels.includes(label)),
   stream: ({ stream }) => stream,
@@ -139,7 +139,7 @@ const ENDPOINT: Reads<PlannedEndpoint, keyof EndpointSelector> = {
 };
 
 /** A name of the key as policies see it. */
-function listed(name: string, vocabulary: readonly string[]) {
+function nameOrOther(name: string, vocabulary: readonly string[]) {
   return vocabulary.includes(name) ? name : "other";
 }
 
@@ -179,12 +179,12 @@ type Condition = string | boolean | readonly (string | number)[] | SetCondition;
 function conditionTest(condition: Condition): Test<Value> {
   if (typeof condition !== "object") return (value) => value === condition;
   const { all = [], any, none = [], only } = conditionsOf(condition);
-  const [wanted, allowed] = [any, only].map((names) => names && new Set<unknown>(names));
+  const [anyOf, allowed] = [any, only].map((names) => names && new Set<unknown>(names));
   return (value) => {
     const present: readonly unknown[] = isList(value) ? value : [value];
     return (
       all.every((name) => present.includes(name)) &&
-      (wanted === undefined || present.some((name) => wanted.has(name))) &&
+      (anyOf === undefined || present.some((name) => anyOf.has(name))) &&
       !none.some((name) => present.includes(name)) &&
       (allowed === undefined || present.every((name) => allowed.has(name)))
     );

@@ -33,11 +33,11 @@ type Members = readonly (readonly [string, boolean])[];
 
 function selectionMembers(was: Demand, is: Demand): Members {
   if (was.kind === "cases" || is.kind === "cases") return [];
-  const isExceptWider =
+  const widensException =
     is.except !== null && (was.except === null || !coversRequests(was.except, is.except));
   return [
     ["for", !coversRequests(is.for, was.for)],
-    ["except", isExceptWider],
+    ["except", widensException],
   ];
 }
 
@@ -57,7 +57,10 @@ function demandMembers(was: Demand, is: Demand): Members {
   }
   if (was.kind === "cases" && is.kind === "cases") {
     return [
-      ["cases", !was.cases.every((before) => is.cases.some((after) => isAsStrict(before, after)))],
+      [
+        "cases",
+        !was.cases.every((before) => is.cases.some((after) => keepsDemands(before, after))),
+      ],
     ];
   }
   return [];
@@ -66,7 +69,7 @@ function demandMembers(was: Demand, is: Demand): Members {
 /** Whether one selector means every request that the other means. */
 function coversRequests(wide: RequestSelector, narrow: RequestSelector) {
   return covers(wide, narrow, (left, right) =>
-    isSetCondition(left) && isSetCondition(right) ? coversSet(left, right) : isSame(left, right),
+    isSetCondition(left) && isSetCondition(right) ? coversSet(left, right) : isEqual(left, right),
   );
 }
 
@@ -77,15 +80,15 @@ function coversRequests(wide: RequestSelector, narrow: RequestSelector) {
 function covers<Selector extends object>(
   wide: Selector,
   narrow: Selector,
-  isCovered: (wide: unknown, narrow: unknown) => boolean = isSame,
+  coversValue: (wide: unknown, narrow: unknown) => boolean = isEqual,
 ): boolean {
   const others = new Map<string, unknown>(Object.entries(narrow));
   return Object.entries(wide).every(([name, value]) => {
     const other = others.get(name);
     if (value === undefined) return true;
     return isList(value) && isList(other)
-      ? isWithin(other, value)
-      : other !== undefined && isCovered(value, other);
+      ? isSubset(other, value)
+      : other !== undefined && coversValue(value, other);
   });
 }
 
@@ -97,17 +100,17 @@ function coversSet(wide: SetCondition, narrow: SetCondition): boolean {
   const [left, right] = [conditionsOf(wide), conditionsOf(narrow)];
   const { all = [], any, none = [], only } = left;
   return (
-    isWithin(all, right.all ?? []) &&
+    isSubset(all, right.all ?? []) &&
     (any === undefined ||
-      (right.any !== undefined && isWithin(right.any, any)) ||
+      (right.any !== undefined && isSubset(right.any, any)) ||
       (right.all ?? []).some((item) => any.includes(item))) &&
-    isWithin(none, right.none ?? []) &&
-    (only === undefined || (right.only !== undefined && isWithin(right.only, only)))
+    isSubset(none, right.none ?? []) &&
+    (only === undefined || (right.only !== undefined && isSubset(right.only, only)))
   );
 }
 
 /** Whether one of the narrow selectors is covered by the wide one; all are where there is none. */
-function isMet<Selector extends object>(
+function isAnyCovered<Selector extends object>(
   wide: Selector | undefined,
   narrow: readonly (Selector | undefined)[],
 ) {
@@ -119,8 +122,8 @@ function coversCondition(wide: DecisionCondition, narrow: DecisionCondition): bo
   const { outcome, reaches, denied_by: denied } = wide;
   return (
     (outcome === undefined || outcome === outcomeOf(narrow)) &&
-    isMet(reaches, [narrow.reaches]) &&
-    isMet(denied, [narrow.denied_by])
+    isAnyCovered(reaches, [narrow.reaches]) &&
+    isAnyCovered(denied, [narrow.denied_by])
   );
 }
 
@@ -131,45 +134,46 @@ function outcomeOf({ outcome, reaches, denied_by: denied }: DecisionCondition) {
 /** Whether every decision that meets the narrow demand meets the wide one. */
 function coversDemand(wide: DecisionDemand, narrow: DecisionDemand): boolean {
   const some = [narrow.some_endpoint, narrow.primary].filter((selector) => selector !== undefined);
-  const isRouted = some.length > 0 ? "route" : narrow.denied_by === undefined ? undefined : "deny";
+  const impliedOutcome =
+    some.length > 0 ? "route" : narrow.denied_by === undefined ? undefined : "deny";
   return (
-    (wide.outcome === undefined || wide.outcome === (narrow.outcome ?? isRouted)) &&
-    isMet(wide.every_endpoint, [narrow.every_endpoint]) &&
-    isMet(wide.some_endpoint, some) &&
-    isMet(wide.primary, [narrow.primary]) &&
-    isMet(wide.denied_by, [narrow.denied_by])
+    (wide.outcome === undefined || wide.outcome === (narrow.outcome ?? impliedOutcome)) &&
+    isAnyCovered(wide.every_endpoint, [narrow.every_endpoint]) &&
+    isAnyCovered(wide.some_endpoint, some) &&
+    isAnyCovered(wide.primary, [narrow.primary]) &&
+    isAnyCovered(wide.denied_by, [narrow.denied_by])
   );
 }
 
 /**
  * Whether a case demands at least as much of the same request as another. Names do not matter.
  */
-function isAsStrict(before: SampleCase, after: SampleCase) {
-  return isSame(before.sample, after.sample) && coversExpectation(before.expect, after.expect);
+function keepsDemands(before: SampleCase, after: SampleCase) {
+  return isEqual(before.sample, after.sample) && coversExpectation(before.expect, after.expect);
 }
 
 function coversExpectation(wide: CaseExpectation, narrow: CaseExpectation): boolean {
   const { plan } = narrow;
-  const isServed =
+  const demandsRoute =
     (plan ?? []).length > 0 || narrow.primary !== undefined || (narrow.contains ?? []).length > 0;
-  const isDenied = narrow.denied_by !== undefined || plan?.length === 0;
-  const outcome = narrow.outcome ?? (isServed ? "route" : isDenied ? "deny" : undefined);
+  const demandsDenial = narrow.denied_by !== undefined || plan?.length === 0;
+  const outcome = narrow.outcome ?? (demandsRoute ? "route" : demandsDenial ? "deny" : undefined);
   return (
     (wide.outcome === undefined || wide.outcome === outcome) &&
-    (wide.plan === undefined || isSame(wide.plan, plan)) &&
+    (wide.plan === undefined || isEqual(wide.plan, plan)) &&
     (wide.primary === undefined || wide.primary === (narrow.primary ?? plan?.[0])) &&
-    isWithin(wide.contains ?? [], [...(narrow.contains ?? []), ...(plan ?? [])]) &&
+    isSubset(wide.contains ?? [], [...(narrow.contains ?? []), ...(plan ?? [])]) &&
     (wide.lacks ?? []).every(
       (id) => narrow.lacks?.includes(id) === true || plan?.includes(id) === false,
     ) &&
-    isMet(wide.denied_by, [narrow.denied_by])
+    isAnyCovered(wide.denied_by, [narrow.denied_by])
   );
 }
 
-function isWithin(items: readonly unknown[], others: readonly unknown[]) {
+function isSubset(items: readonly unknown[], others: readonly unknown[]) {
   return items.every((item) => others.includes(item));
 }
 
-function isSame(left: unknown, right: unknown) {
+function isEqual(left: unknown, right: unknown) {
   return canonicalJson(left ?? null) === canonicalJson(right ?? null);
 }

@@ -80,8 +80,8 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   const alone = others.map((entry) =>
     causeOf([{ entries: [entry], rows: [], policy: null, rename: null, row: null }], []),
   );
-  const lost = groups.filter((_group, index) => (found[index]?.units.size ?? 0) === 0);
-  const unknown = lost.length === 0 ? [] : [causeOf([], lost)];
+  const unexplained = groups.filter((_group, index) => (found[index]?.units.size ?? 0) === 0);
+  const unknown = unexplained.length === 0 ? [] : [causeOf([], unexplained)];
   return [
     ...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)),
     ...alone,
@@ -109,8 +109,8 @@ function joined(units: readonly ChangedUnit[], found: readonly Attribution[]): r
     if (some !== undefined) for (const other of others) join(some, other);
   }
   for (const [index, unit] of units.entries()) {
-    for (const [other, named] of units.entries())
-      if (index !== other && needs(unit, named)) join(index, other);
+    for (const [other, otherUnit] of units.entries())
+      if (index !== other && needs(unit, otherUnit)) join(index, other);
   }
   const roots = Map.groupBy(units.keys(), rootOf);
   return [...roots.values()].map((members) => ({
@@ -241,7 +241,7 @@ export async function attribute(
   groups: readonly ViewedGroup[],
   variants: Variants,
 ): Promise<readonly Attribution[]> {
-  const { length: units } = variants.undone;
+  const { length: units } = variants.reverted;
   if (units === 1) return groups.map(() => attribution([0], []));
   let budget = MOST_DECISIONS;
   const found: Attribution[] = [];
@@ -268,32 +268,32 @@ async function causesOfSample(
   sample: SampleRequest,
   { kinds }: ChangeGroup,
   view: View,
-  { base, head, undone, done, isRename }: Variants,
+  { base, head, reverted, applied, isRename }: Variants,
 ): Promise<Attribution> {
   // Another version of a model is no reason why a request is allowed.
-  const isMoved = kinds.includes("destination_changed");
-  const resultOf = (side: DecidingSide) => side.result(sample, view, isMoved);
+  const changesDestination = kinds.includes("destination_changed");
+  const resultOf = (side: DecidingSide) => side.result(sample, view, changesDestination);
   const [was, is] = [resultOf(base), resultOf(head)];
   // A workspace and a route of one group need not be together in any of its requests.
   if (was === is) return attribution([], []);
-  const results = undone.map((side) => (side === null ? is : resultOf(side)));
+  const results = reverted.map((side) => (side === null ? is : resultOf(side)));
   const needed = [...results.keys()].filter((unit) => results[unit] !== is);
   if (needed.length > 0) {
     // Another reason for a denial is counted only, and joins no causes.
     if (kinds.every((kind) => kind === "reason_changed")) return attribution(needed, []);
     // Units that each alone restore base's result are conditions of one change. Others only change
     // what a newly served request gets.
-    const isServed = base.serves(sample, view);
+    const servedInBase = base.serves(sample, view);
     const restoring = needed.filter(
       (unit) =>
-        results[unit] === was || (!isServed && undone[unit]?.serves(sample, view) === false),
+        results[unit] === was || (!servedInBase && reverted[unit]?.serves(sample, view) === false),
     );
     if (restoring.length === 0) return attribution(needed, needed);
-    return attribution(isServed ? needed : restoring, restoring);
+    return attribution(servedInBase ? needed : restoring, restoring);
   }
   const enough: number[] = [];
-  for (const unit of undone.keys()) {
-    const side = await done(unit);
+  for (const unit of reverted.keys()) {
+    const side = await applied(unit);
     if (side !== null && resultOf(side) !== was) enough.push(unit);
   }
   // Two former names in one request are each refused alone: that does not make them one change.
@@ -319,9 +319,11 @@ function causeFacts(
   groups: readonly ChangeGroup[],
   { base, head }: CompiledSides,
 ): Pick<CauseReport, "gains" | "loses" | "routes" | "unaffected" | "without_routes"> {
-  const named = entries.flatMap(({ kind, subject }) => (kind === "route" ? [subject] : []));
+  const routeIds = entries.flatMap(({ kind, subject }) => (kind === "route" ? [subject] : []));
   const noticed = plainGroups(groups);
-  const routes = [...new Set([...named, ...noticed.flatMap((group) => group.routes)])].toSorted();
+  const routes = [
+    ...new Set([...routeIds, ...noticed.flatMap((group) => group.routes)]),
+  ].toSorted();
   const gains = onlyIn(groups, "head", head.table);
   const rows = routes.flatMap((id) => {
     const row = rowOf(head.table.routes, id) ?? rowOf(base.table.routes, id);
@@ -338,13 +340,13 @@ function causeFacts(
   const unaffected = approving
     .filter(({ id }) => !affected.has(id))
     .map(({ id, approve }) => ({ workspace: id, why: notApproved(approve, gains) }));
-  const counted = new Set([...affected, ...approving.map(({ id }) => id)]);
+  const explained = new Set([...affected, ...approving.map(({ id }) => id)]);
   return {
     gains,
     loses: onlyIn(groups, "base", base.table),
     routes: rows,
     unaffected: routes.length === 0 ? [] : unaffected,
-    without_routes: Object.keys(head.table.workspaces).filter((id) => !counted.has(id)).length,
+    without_routes: Object.keys(head.table.workspaces).filter((id) => !explained.has(id)).length,
   };
 }
 
@@ -525,9 +527,9 @@ function isSameRules(was: SideContent, is: SideContent, { base, head }: SideSour
   return (
     before === after &&
     head.every((source) => {
-      const isRead = source === sourceOf(head, id) || isLibrary(source);
+      const isUsed = source === sourceOf(head, id) || isLibrary(source);
       const other = base.find(({ path }) => path === source.path);
-      return !isRead || (other !== undefined && rulesOf(other.text) === rulesOf(source.text));
+      return !isUsed || (other !== undefined && rulesOf(other.text) === rulesOf(source.text));
     })
   );
 }

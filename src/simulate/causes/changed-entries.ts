@@ -42,9 +42,9 @@ export function treeEntries(
   files: OfSides<string>,
 ): readonly TreeEntry[] {
   if (base === null || head === null) return [];
-  const isOne = (path: EntryPath, isOnOneSide: boolean) =>
+  const isWholeEntry = (path: EntryPath, isOnOneSide: boolean) =>
     isOnOneSide || (path.length === 3 && WHOLE.has(path[2] ?? ""));
-  return changedMembers(base, head, isOne).map((member) => entryOf(member, files));
+  return changedMembers(base, head, isWholeEntry).map((member) => entryOf(member, files));
 }
 
 function entryOf(member: ChangedMember, files: OfSides<string>): TreeEntry {
@@ -53,8 +53,9 @@ function entryOf(member: ChangedMember, files: OfSides<string>): TreeEntry {
   const [section = "", subject = ""] = path;
   const textOf = (value: JsonValue | undefined): string | null => {
     // A row that came or went is shown by its name; its members are in the file.
-    const isRow = path.length === 2 && section !== "regions" && (was === null || is === null);
-    if (value === undefined || !isRow) return value === undefined ? null : short(flowText(value));
+    const isWholeRow = path.length === 2 && section !== "regions" && (was === null || is === null);
+    if (value === undefined || !isWholeRow)
+      return value === undefined ? null : short(flowText(value));
     if (section !== "workspaces" || !isJsonObject(value)) return null;
     return flowText({ tier: value.tier ?? null, labels: value.labels ?? [] });
   };
@@ -83,13 +84,13 @@ function onlyOf(
   const effect = effectOf(path);
   if (effect === "description" || effect === "layout") return { only: "text" };
   const textOf = (items: readonly JsonValue[]) => items.map(canonicalJson).toSorted().join("\n");
-  const isOrder =
+  const isReordering =
     // In these sections lists are sets, or every class of requests shows their order.
     Object.hasOwn(KINDS, path[0] ?? "") &&
     Array.isArray(before) &&
     Array.isArray(after) &&
     textOf(before) === textOf(after);
-  return isOrder ? { only: "order" } : {};
+  return isReordering ? { only: "order" } : {};
 }
 
 /** Characters of a value: a longer one is read in the file. */

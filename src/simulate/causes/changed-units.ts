@@ -23,7 +23,7 @@ export function changedUnits(
   renames: readonly RenamedRow[],
 ): readonly ChangedUnit[] {
   const modes = new Map(
-    rows.flatMap((row) => (isMode(row) ? [[row.path[2] ?? "", row] as const] : [])),
+    rows.flatMap((row) => (isInitialMode(row) ? [[row.path[2] ?? "", row] as const] : [])),
   );
   const ids = new Set(policies.map(({ subject }) => subject));
   const used = new Set([
@@ -54,18 +54,18 @@ const REACH = new Set(["routes", "regions", "providers"]);
 function together(rows: readonly TreeEntry[]): readonly (readonly TreeEntry[])[] {
   const units = Map.groupBy(rows, ({ path, entry }) => {
     const [, , member = "", list = ""] = path;
-    const isOne =
+    const isJoint =
       (entry.kind === "route" && ORDER_OF_ROUTE.has(member)) ||
       (entry.kind === "workspace" && member === "approve" && REACH.has(list));
     // Another order of a list takes no part in the effects of other entries.
-    return (isOne && entry.only === undefined ? path.slice(0, 2) : path).join("\n");
+    return (isJoint && entry.only === undefined ? path.slice(0, 2) : path).join("\n");
   });
   return [...units.values()];
 }
 
 /** The policy whose mode an entry sets. */
 function modeOf([row]: readonly TreeEntry[]) {
-  return row !== undefined && isMode(row) ? (row.path[2] ?? null) : null;
+  return row !== undefined && isInitialMode(row) ? (row.path[2] ?? null) : null;
 }
 
 function unitOf(
@@ -76,7 +76,7 @@ function unitOf(
   return { entries: rows.map(({ entry }) => entry), rows, policy, rename, row: null };
 }
 
-function isMode({ path }: TreeEntry) {
+function isInitialMode({ path }: TreeEntry) {
   return path[0] === "policies" && path[1] === "initial_mode" && path.length === 3;
 }
 

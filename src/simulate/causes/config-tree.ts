@@ -69,15 +69,20 @@ export interface ChangedMember extends OfSides<Member | null> {
  * Every entry that differs, in the order of head's file; those that base alone has come after those
  * that head has.
  *
- * @param isOne whether an entry is compared as one value.
+ * @param isWholeEntry whether an entry is compared as one value.
  */
 export function changedMembers(
   base: ConfigNode,
   head: ConfigNode,
-  isOne: (path: EntryPath, isOnOneSide: boolean) => boolean,
+  isWholeEntry: (path: EntryPath, isOnOneSide: boolean) => boolean,
 ): readonly ChangedMember[] {
   return [
-    ...differences({ keyAt: base.at, node: base }, { keyAt: head.at, node: head }, [], isOne),
+    ...differences(
+      { keyAt: base.at, node: base },
+      { keyAt: head.at, node: head },
+      [],
+      isWholeEntry,
+    ),
   ];
 }
 
@@ -85,20 +90,20 @@ function* differences(
   base: Member | null,
   head: Member | null,
   path: EntryPath,
-  isOne: Parameters<typeof changedMembers>[2],
+  isWholeEntry: Parameters<typeof changedMembers>[2],
 ): Generator<ChangedMember> {
   if (textOf(base) === textOf(head)) return;
   const [was, is] = [base, head].map((member) => member && membersOf(member.node, path));
   const isMap = (was !== null || base === null) && (is !== null || head === null);
   const isEmpty = (was?.size ?? 0) + (is?.size ?? 0) === 0;
-  if (!isMap || isEmpty || isOne(path, base === null || head === null)) {
+  if (!isMap || isEmpty || isWholeEntry(path, base === null || head === null)) {
     yield { path, base, head };
     return;
   }
   for (const [name, member] of is ?? [])
-    yield* differences(was?.get(name) ?? null, member, [...path, name], isOne);
+    yield* differences(was?.get(name) ?? null, member, [...path, name], isWholeEntry);
   for (const [name, member] of was ?? []) {
-    if (is?.has(name) !== true) yield* differences(member, null, [...path, name], isOne);
+    if (is?.has(name) !== true) yield* differences(member, null, [...path, name], isWholeEntry);
   }
 }
 
@@ -134,7 +139,7 @@ export function putMember(
   above: EntryPath = [],
 ): void {
   const existing = membersOf(node, above)?.get(name);
-  const put = (value: ConfigNode | null) => {
+  const setValue = (value: ConfigNode | null) => {
     if (node.kind === "map") {
       if (value === null) node.members.delete(name);
       else
@@ -144,10 +149,10 @@ export function putMember(
       node.items.splice(index, 1, ...(value === null ? [] : [value]));
     }
   };
-  if (rest.length === 0) put(member?.node ?? null);
+  if (rest.length === 0) setValue(member?.node ?? null);
   else {
     const value = existing?.node ?? emptyMap(node);
-    put(value);
+    setValue(value);
     putMember(value, rest, member, [...above, name]);
   }
 }

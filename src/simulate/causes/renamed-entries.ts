@@ -60,11 +60,11 @@ function rowsOf(
   entries: readonly TreeEntry[],
   { kind, from, to }: RowRename,
 ): readonly TreeEntry[] {
-  const named = (name: string) =>
+  const rowsNamed = (name: string) =>
     entries.filter(
       ({ path, entry }) => path.length === 2 && entry.kind === kind && entry.subject === name,
     );
-  return [...named(to), ...named(from)];
+  return [...rowsNamed(to), ...rowsNamed(from)];
 }
 
 function followers(

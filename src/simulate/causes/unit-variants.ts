@@ -32,11 +32,11 @@ import { sideViews, type SideViews } from "../views.ts";
  * not compile.
  */
 export interface Variants extends OfSides<DecidingSide> {
-  readonly undone: readonly (DecidingSide | null)[];
+  readonly reverted: readonly (DecidingSide | null)[];
   /** Whether a unit is a row's other name and nothing else. */
   readonly isRename: (unit: number) => boolean;
   /** Base with one unit as head has it, made when it is needed. */
-  readonly done: (unit: number) => Promise<DecidingSide | null>;
+  readonly applied: (unit: number) => Promise<DecidingSide | null>;
 }
 
 interface VariantQuestion {
@@ -86,10 +86,10 @@ export async function variantsOf(
   };
 
   const headSide = await sideOf(head.table, head.contents);
-  const undone: (DecidingSide | null)[] = [];
+  const reverted: (DecidingSide | null)[] = [];
   // One after the other: each may load policies.
   for (const unit of units) {
-    undone.push(
+    reverted.push(
       (await variant("head", unit)) ??
         (await variant(
           "head",
@@ -98,16 +98,16 @@ export async function variantsOf(
     );
   }
   const baseSide = await sideOf(base.table, base.contents);
-  const done = new Map<ChangedUnit, Promise<DecidingSide | null>>();
+  const applied = new Map<ChangedUnit, Promise<DecidingSide | null>>();
   return {
     base: baseSide,
     head: headSide,
-    undone,
+    reverted,
     isRename: (index) => units[index]?.rename != null,
-    done: async (index) => {
+    applied: async (index) => {
       const unit = units[index];
       if (unit === undefined) return null;
-      return remembered(done, unit, () =>
+      return remembered(applied, unit, () =>
         variant(
           "base",
           withRows(unit, units, (other) => needs(unit, other)),
@@ -187,11 +187,11 @@ function sideMaker(modules: CompiledSide["modules"], promoted: readonly string[]
         const { plan, maxCandidates, denial, edits, indeterminate } = outcomeOf(
           decideSample(table, views[view], sample),
         );
-        const planned = plan.map((candidate) => [
+        const candidates = plan.map((candidate) => [
           candidate,
           withDestinations ? destinations.get(candidate.endpoint) : undefined,
         ]);
-        return JSON.stringify([planned, maxCandidates, denial, edits, indeterminate]);
+        return JSON.stringify([candidates, maxCandidates, denial, edits, indeterminate]);
       },
       serves: (sample, view) => decideSample(table, views[view], sample).outcome === "route",
     };

@@ -103,12 +103,12 @@ function elsewhere(
   head: Outcome,
   destinations: OfSides<Destinations>,
 ): readonly ChangeKind[] {
-  const moved = head.plan.some(
+  const destinationChanged = head.plan.some(
     ({ endpoint }) =>
       base.plan.some((candidate) => candidate.endpoint === endpoint) &&
       destinations.base.get(endpoint)?.identity !== destinations.head.get(endpoint)?.identity,
   );
-  return moved ? ["destination_changed"] : [];
+  return destinationChanged ? ["destination_changed"] : [];
 }
 
 function editChanges(base: Outcome, head: Outcome): readonly ChangeKind[] {
@@ -117,13 +117,14 @@ function editChanges(base: Outcome, head: Outcome): readonly ChangeKind[] {
     before?.maxOutputTokens === after?.maxOutputTokens &&
     (before?.stripFields ?? []).join() === (after?.stripFields ?? []).join();
   if (same) return [];
-  const isWeaker = (before?.stripFields ?? []).some(
+  const stripsLess = (before?.stripFields ?? []).some(
     (field) => after?.stripFields.includes(field) !== true,
   );
-  const isHigher = (after?.maxOutputTokens ?? Infinity) > (before?.maxOutputTokens ?? Infinity);
+  const raisesCeiling =
+    (after?.maxOutputTokens ?? Infinity) > (before?.maxOutputTokens ?? Infinity);
   return [
-    ...(isWeaker ? (["weaker_obligation"] as const) : []),
-    ...(isHigher ? (["higher_ceiling"] as const) : []),
+    ...(stripsLess ? (["weaker_obligation"] as const) : []),
+    ...(raisesCeiling ? (["higher_ceiling"] as const) : []),
     "edits_changed",
   ];
 }

@@ -53,10 +53,12 @@ type GroupTallies = Map<string, GroupTally>;
 export function groupKey(pair: OutcomePair): string {
   return remembered(keys, pair, () => {
     const { kinds, base, head } = pair;
-    const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
+    const hasUnknownName = [base, head].some(
+      ({ denial }) => denial?.reason === "unknown_preference",
+    );
     // Refused on one side for a name that it does not have: all outcomes of the other side are
     // one change.
-    const keyed = isMisnamed
+    const keyed = hasUnknownName
       ? [base.denial, head.denial].map(keyOf)
       : [base, head].map((outcome) => ({ ...outcome, denial: keyOf(outcome.denial) }));
     return JSON.stringify([kinds, ...keyed]);
@@ -171,12 +173,12 @@ function mergeGroups(into: GroupTallies, from: GroupTallies) {
 }
 
 function inCommon(left: GroupTally["common"], right: GroupTally["common"]): GroupTally["common"] {
-  const kept = (mine: readonly string[], other: readonly string[]) =>
-    mine.every((kind) => other.includes(kind)) ? mine : mine.filter((kind) => other.includes(kind));
+  const shared = (list: readonly string[], other: readonly string[]) =>
+    list.every((kind) => other.includes(kind)) ? list : list.filter((kind) => other.includes(kind));
   return {
-    needs: kept(left.needs, right.needs),
-    features: kept(left.features, right.features),
-    labels: kept(left.labels, right.labels),
+    needs: shared(left.needs, right.needs),
+    features: shared(left.features, right.features),
+    labels: shared(left.labels, right.labels),
   };
 }
 
@@ -293,7 +295,7 @@ export function jobComparison(
   tally: ComparisonTally,
   destinations: OfSides<Destinations>,
   members: readonly Member[],
-  named: readonly NamedMembers[],
+  groupedMembers: readonly NamedMembers[],
 ) {
   const paths = { base: jobPaths(destinations.base), head: jobPaths(destinations.head) };
   const plainRequests = new Map<NamedMembers, Map<string, PlainRequests>>();
@@ -321,9 +323,9 @@ export function jobComparison(
       tally.gains ||= !isExchanged && !after.isSubsetOf(before);
       tally.loses ||= !isExchanged && !before.isSubsetOf(after);
       const found = details();
-      for (const each of named) {
+      for (const each of groupedMembers) {
         const [member] = each.members;
-        const same = each.named(pair);
+        const same = each.withNames(pair);
         addToGroup(tally.groups, same, { ...sample, ...member }, each.members, size, order, found);
         if (found.plain === null) continue;
         const plain = remembered(plainRequests, each, () => new Map<string, PlainRequests>());
@@ -392,8 +394,8 @@ function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
   const product = (sizes: readonly number[]) => sizes.reduce((all, size) => all * BigInt(size), 1n);
   const all = product(counts.map(({ length }) => length));
   const size = (counts[0] ?? []).reduce((sum, count) => sum + count, 0n);
-  const amounts = (of: readonly (readonly boolean[])[], chosen: boolean) =>
-    product(of.map((perValue) => perValue.filter((one) => one === chosen).length));
+  const amounts = (of: readonly (readonly boolean[])[], isMet: boolean) =>
+    product(of.map((perValue) => perValue.filter((one) => one === isMet).length));
   const met = counts.map((perValue) => perValue.map((count) => count > 0n));
   if (size === amounts(met, true)) return { any: false, conditions: conditionsOf(levels, met) };
   const whole = counts.map((perValue) =>
@@ -406,11 +408,11 @@ function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
 /** Without levels of which every value is chosen, or none. */
 function conditionsOf(
   levels: PlainRequests["levels"],
-  chosen: readonly (readonly boolean[])[],
+  selection: readonly (readonly boolean[])[],
 ): NonNullable<PlainConditions["conditions"]> {
   const byDimension = Map.groupBy(
     levels.flatMap(({ name, values }, level) => {
-      const selected = values.filter((_, value) => chosen[level]?.[value] === true);
+      const selected = values.filter((_, value) => selection[level]?.[value] === true);
       if (selected.length === 0 || selected.length === values.length) return [];
       // A label is absent or present.
       return name === KEY_LABELS && selected[0] === ""
@@ -432,7 +434,7 @@ interface NamedMembers {
    * A pair of outcomes of the class's first member with the names that these members have for its
    * endpoints.
    */
-  readonly named: (pair: OutcomePair) => OutcomePair;
+  readonly withNames: (pair: OutcomePair) => OutcomePair;
 }
 
 /**
@@ -451,10 +453,10 @@ export function namedMembers(
   const [first, ...others] = found.values();
   if (first === undefined) return [];
   return [
-    { members: first.members, named: (pair) => pair },
+    { members: first.members, withNames: (pair) => pair },
     ...others.map(({ names, members: alike }) => ({
       members: alike,
-      named: renaming(first.names, names),
+      withNames: renaming(first.names, names),
     })),
   ];
 }
@@ -480,7 +482,7 @@ function namesOf(member: Member, { base, head }: OfSides<RoutingTable>): Names {
 }
 
 /** The same pair gives the same object, which groups are found by. */
-function renaming(from: Names, to: Names): NamedMembers["named"] {
+function renaming(from: Names, to: Names): NamedMembers["withNames"] {
   const cache = new WeakMap<OutcomePair, OutcomePair>();
   return (pair) => {
     return remembered(cache, pair, () => ({
@@ -492,9 +494,9 @@ function renaming(from: Names, to: Names): NamedMembers["named"] {
 }
 
 function renamed(outcome: Outcome, from: readonly Name[], to: readonly Name[]): Outcome {
-  const plan = outcome.plan.map((planned) => {
-    const position = from.findIndex(({ endpoint }) => endpoint === planned.endpoint);
-    return { ...planned, ...to[position] };
+  const plan = outcome.plan.map((candidate) => {
+    const position = from.findIndex(({ endpoint }) => endpoint === candidate.endpoint);
+    return { ...candidate, ...to[position] };
   });
   return { ...outcome, plan };
 }

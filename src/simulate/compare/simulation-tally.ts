@@ -76,12 +76,12 @@ function mergeUsage(into: UsageTally, from: UsageTally) {
 
 /** Endpoint ids of the plans of one job, on one side. */
 export function jobCandidates() {
-  const planned = new Set<string>();
+  const plannedIds = new Set<string>();
   const behind = new Set<string>();
   return {
     add({ plan }: Outcome): void {
       for (const [rank, { endpoint }] of plan.entries()) {
-        planned.add(endpoint);
+        plannedIds.add(endpoint);
         if (rank > 0) behind.add(endpoint);
       }
     },
@@ -90,7 +90,7 @@ export function jobCandidates() {
      * routes.
      */
     writeTo(tally: UsageTally, table: RoutingTable, members: readonly Member[]): void {
-      if (planned.size === 0) return;
+      if (plannedIds.size === 0) return;
       const routes = members.flatMap((member) => routeOf(table, member) ?? []);
       const [first] = routes;
       if (first === undefined) return;
@@ -99,7 +99,7 @@ export function jobCandidates() {
         tally.routes.add(route.id);
         for (const [rank, { endpoint }] of routeCandidates(table, route).entries()) {
           const same = represented[rank]?.endpoint.id ?? "";
-          if (planned.has(same)) tally.endpoints.add(endpoint.id);
+          if (plannedIds.has(same)) tally.endpoints.add(endpoint.id);
           if (behind.has(same)) tally.fallbacks.add(`${route.id} → ${endpoint.id}`);
         }
       }

@@ -32,15 +32,15 @@ export function budgetUntil(deadline: number) {
   let evaluations = new Map<string, number>();
   let checks = 0;
   let isFull = false;
-  const isOver = () => isFull || Date.now() >= deadline;
+  const isExhausted = () => isFull || Date.now() >= deadline;
   /** @throws {TimeUpError} */
   const check = () => {
     checks += 1;
     if (checks % CHECKS_PER_LOOK === 0) isFull ||= isHeapFull();
-    if (isOver()) throw new TimeUpError("the time of the simulation is up");
+    if (isExhausted()) throw new TimeUpError("the time of the simulation is up");
   };
   return {
-    isOver,
+    isExhausted,
     /** Whether memory has ended deciding. */
     isFull: () => isFull,
     check,

@@ -140,10 +140,11 @@ export function pairTable() {
   /** Where a pair is, or where it would be. */
   const slotOf = (left: number, right: number) => {
     let at = mixed(left, right) & mask;
-    const held = slots;
+    const table = slots;
     for (;;) {
       const from = at * WIDTH;
-      if (held[from + 2] === NONE || (held[from] === left && held[from + 1] === right)) return from;
+      if (table[from + 2] === NONE || (table[from] === left && table[from + 1] === right))
+        return from;
       at = (at + 1) & mask;
     }
   };
@@ -238,7 +239,7 @@ export function newDiagrams() {
     for (const child of children) hash = mixed(hash, child);
     for (let at = hash & mask; ; at = (at + 1) & mask) {
       const node = (slots[at] ?? 0) - 1;
-      if (node < 0 || (levels[node] === level && isSame(childrenOf(node), children))) return at;
+      if (node < 0 || (levels[node] === level && sameNodes(childrenOf(node), children))) return at;
     }
   };
 
@@ -275,13 +276,13 @@ export function newDiagrams() {
      */
     select(level: number, children: readonly Node[]): Node {
       const cache = new Map<string, Node>();
-      const selected = (chosen: readonly Node[]): Node => {
-        const top = Math.min(...chosen.map(levelOf));
-        if (top > level) return branch(level, chosen);
-        return remembered(cache, chosen.join(), () => {
-          const first = chosen.find((child) => levelOf(child) === top);
+      const selected = (nodes: readonly Node[]): Node => {
+        const top = Math.min(...nodes.map(levelOf));
+        if (top > level) return branch(level, nodes);
+        return remembered(cache, nodes.join(), () => {
+          const first = nodes.find((child) => levelOf(child) === top);
           const values = childrenOf(first ?? 0).map((_, value) =>
-            chosen.map((child) =>
+            nodes.map((child) =>
               levelOf(child) === top ? (childrenOf(child)[value] ?? child) : child,
             ),
           );
@@ -311,7 +312,7 @@ export function newDiagrams() {
 
 export type Diagrams = ReturnType<typeof newDiagrams>;
 
-function isSame(left: readonly Node[], right: readonly Node[]): boolean {
+function sameNodes(left: readonly Node[], right: readonly Node[]): boolean {
   return left.length === right.length && left.every((child, index) => child === right[index]);
 }
 
@@ -328,10 +329,10 @@ export function combination(
   const branch = (left: Node, right: Node): Node => {
     const [one, other] = [diagrams.levelOf(left), diagrams.levelOf(right)];
     const level = Math.min(one, other);
-    const mine = one === level ? diagrams.childrenOf(left) : null;
-    const others = other === level ? diagrams.childrenOf(right) : null;
-    const children = (mine ?? others ?? []).map((_, value) =>
-      combined(mine?.[value] ?? left, others?.[value] ?? right),
+    const leftChildren = one === level ? diagrams.childrenOf(left) : null;
+    const rightChildren = other === level ? diagrams.childrenOf(right) : null;
+    const children = (leftChildren ?? rightChildren ?? []).map((_, value) =>
+      combined(leftChildren?.[value] ?? left, rightChildren?.[value] ?? right),
     );
     return diagrams.branch(level, children);
   };

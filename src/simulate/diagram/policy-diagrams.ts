@@ -38,7 +38,7 @@ export function assertionDiagrams(
     // A key's names are read in the vocabulary of each side.
     const seen = levels.map((level) =>
       level.values.map((_, value) =>
-        sides.map(({ table }) => level.seen({ projection, table }, value)).join("/"),
+        sides.map(({ table }) => level.textFor({ projection, table }, value)).join("/"),
       ),
     );
     return seen.every(isUniform) ? [] : [{ assertion, seen }];
@@ -89,9 +89,13 @@ function buildDiagram(
 ): Node {
   const cache = new Map<string, Node>();
   /** @param fixed texts of the levels that have been chosen; `null` for the others. */
-  const visit = (sample: PolicyOnly, fixed: readonly (string | null)[], given: Answer | null) => {
+  const visit = (
+    sample: PolicyOnly,
+    fixed: readonly (string | null)[],
+    knownAnswer: Answer | null,
+  ) => {
     return remembered(cache, keyOf(levels, fixed), () => {
-      const result = given ?? answer(sample);
+      const result = knownAnswer ?? answer(sample);
       const depth = levels.findIndex(
         (level, index) =>
           fixed[index] === null && !isUniform(seen[index] ?? []) && result.dependsOn(level),
@@ -109,8 +113,8 @@ function buildDiagram(
     const children = new Map<string, Node>();
     for (const [value, text] of texts.entries()) {
       if (children.has(text)) continue;
-      const chosen = levels[depth]?.set(sample, value) ?? sample;
-      children.set(text, visit(chosen, fixed.with(depth, text), value === 0 ? result : null));
+      const next = levels[depth]?.set(sample, value) ?? sample;
+      children.set(text, visit(next, fixed.with(depth, text), value === 0 ? result : null));
     }
     return diagrams.select(
       depth,
@@ -174,7 +178,7 @@ function partlySeen(
   const readsCandidates = readsPath(policy, CANDIDATES);
   const readsApprovals = readsPath(policy, "data.approved.capabilities");
   const [seesNeeds, seesLabels] = [NEEDS, WORKSPACE_LABELS].map((path) => readsAllOf(policy, path));
-  const named: ReadonlySet<string> = new Set(
+  const distinguishedNeeds: ReadonlySet<string> = new Set(
     CAPABILITY_NAMES.filter((need) => distinguishes(NEEDS, need)),
   );
   // The same text for names that it does not distinguish. Data has facts by name.
@@ -187,9 +191,9 @@ function partlySeen(
     // them (decision 16): then only their number matters.
     [NEEDS]: ({ request, candidates }) =>
       request.needs
-        .filter((need) => seesNeeds || named.has(need))
+        .filter((need) => seesNeeds || distinguishedNeeds.has(need))
         .map((need) => {
-          if (readsApprovals || named.has(need)) return `=${need}`;
+          if (readsApprovals || distinguishedNeeds.has(need)) return `=${need}`;
           if (!readsCandidates) return "~";
           return candidates
             .map(({ capabilities }) => (capabilities.includes(need) ? "1" : "0"))
@@ -221,7 +225,7 @@ export function policyDiagram(
   evaluations: Numbered<PolicyEvaluation>,
 ): PolicyDiagram {
   const { contract, identity } = policy;
-  const seen = levels.map((level) => level.values.map((_, value) => level.seen(reader, value)));
+  const seen = levels.map((level) => level.values.map((_, value) => level.textFor(reader, value)));
   const partly = partlySeen(policy, reader.projection);
   /** Members of the input that differ between states, as the policy sees them. */
   const members = new Map(

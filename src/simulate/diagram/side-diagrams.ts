@@ -93,8 +93,8 @@ function filteredBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
     ...state.filtered.failing,
     ...failed.flatMap((verdict) => verdict.failing),
   ]);
-  const named = state.filtered.failing.length > 0 ? state.filtered.first : nameOf(first);
-  return { kind: "open", filtered: { failing: [...failing].toSorted(), first: named } };
+  const firstName = state.filtered.failing.length > 0 ? state.filtered.first : nameOf(first);
+  return { kind: "open", filtered: { failing: [...failing].toSorted(), first: firstName } };
 }
 
 function closedBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {

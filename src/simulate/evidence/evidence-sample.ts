@@ -34,12 +34,12 @@ export function readEvidenceUsage(record: JsonValue | undefined) {
   const { requestId, attempts } = record;
   if (typeof requestId !== "string") return null;
   const last = Array.isArray(attempts) ? attempts.at(-1) : undefined;
-  const answered = isJsonObject(last) && last.failure === null ? last.endpoint : null;
+  const answeringEndpoint = isJsonObject(last) && last.failure === null ? last.endpoint : null;
   return {
     /** Names the decision. */
     requestId,
     /** The endpoint that answered; `null` where none did. */
-    endpoint: typeof answered === "string" ? answered : null,
+    endpoint: typeof answeringEndpoint === "string" ? answeringEndpoint : null,
     /** `null` where the provider did not count. */
     inputTokens: tokens(record.inputTokens),
     outputTokens: tokens(record.outputTokens),

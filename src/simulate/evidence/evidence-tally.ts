@@ -120,16 +120,16 @@ function evidenceTally(
   const addUsage = (usage: EvidenceUsage) => {
     const open = opened.get(usage.requestId);
     if (open === undefined || !opened.delete(usage.requestId)) return;
-    const answered = usage.endpoint === null ? null : nameOf(usage.endpoint);
-    const before = costOf(usage, answered, tables.base);
+    const endpoint = usage.endpoint === null ? null : nameOf(usage.endpoint);
+    const before = costOf(usage, endpoint, tables.base);
     for (const view of VIEWS) {
       const pair = open.pairs[view];
       const isChanged = pair.kinds.length > 0;
-      const after = costOf(usage, answeringInHead(pair, answered), tables.head);
+      const after = costOf(usage, answeringInHead(pair, endpoint), tables.head);
       const used = usageOf(usage, before, after);
       const { groups, costs } = seen[view];
       const differs = before !== after || (isChanged && before === null);
-      if (answered !== null) addCost(costs, open, used, differs);
+      if (endpoint !== null) addCost(costs, open, used, differs);
       if (!isChanged) continue;
       const key = groupKey(pair);
       const seenInGroup = groups.get(key) ?? NOT_SEEN;
@@ -239,15 +239,15 @@ function dateOf(at: number) {
  * The endpoint that would answer in head: the one that answered, if head tries no other one before
  * it besides those that were tried before.
  */
-function answeringInHead({ base, head }: OutcomePair, answered: string | null): string | null {
-  if (answered === null || head.denial !== null) return null;
-  const tier = base.plan.find(({ endpoint }) => endpoint === answered)?.tier ?? 0;
-  const tried = new Set(base.plan.flatMap((one) => (one.tier < tier ? [one.endpoint] : [])));
-  const remaining = head.plan.filter(({ endpoint }) => !tried.has(endpoint));
+function answeringInHead({ base, head }: OutcomePair, answering: string | null): string | null {
+  if (answering === null || head.denial !== null) return null;
+  const tier = base.plan.find(({ endpoint }) => endpoint === answering)?.tier ?? 0;
+  const triedBefore = new Set(base.plan.flatMap((one) => (one.tier < tier ? [one.endpoint] : [])));
+  const remaining = head.plan.filter(({ endpoint }) => !triedBefore.has(endpoint));
   const first = remaining
     .filter((one) => one.tier === remaining[0]?.tier)
     .map(({ endpoint }) => endpoint);
-  return first.includes(answered) ? answered : (first[0] ?? null);
+  return first.includes(answering) ? answering : (first[0] ?? null);
 }
 
 const REST = "";

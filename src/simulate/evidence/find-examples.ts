@@ -334,8 +334,8 @@ function classOf(record: JsonObject, at: number) {
   };
 }
 
-function valueIn<Value extends string>(values: readonly Value[], given: JsonValue | undefined) {
-  return values.find((value) => value === given) ?? null;
+function valueIn<Value extends string>(values: readonly Value[], stored: JsonValue | undefined) {
+  return values.find((value) => value === stored) ?? null;
 }
 
 /** The enum values and names of a record; they were checked when it was written. */

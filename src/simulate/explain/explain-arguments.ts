@@ -80,7 +80,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 export function shellArgument(text: string): string {
   if (PLAIN.test(text)) return text;
   if (!UNSEEN.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
-  const written = Array.from(text, (character) => {
+  const escaped = Array.from(text, (character) => {
     if (character === "'" || character === "\\") return `\\${character}`;
     if (!UNSEEN.test(character)) return character;
     return Array.from(
@@ -88,7 +88,7 @@ export function shellArgument(text: string): string {
       (byte) => `\\${byte.toString(8).padStart(3, "0")}`,
     ).join("");
   });
-  return `$'${written.join("")}'`;
+  return `$'${escaped.join("")}'`;
 }
 
 /** Arguments of a command line, ready to be pasted. */

@@ -88,7 +88,7 @@ export function explain(
   const route = decision.route === "" ? undefined : table.routes[decision.route];
   const candidates = route === undefined ? [] : routeCandidates(table, route);
   const routed = decision.outcome === "route" ? decision : null;
-  const planned = routed?.plan.map(({ endpoint }) => endpoint.id) ?? [];
+  const plannedIds = routed?.plan.map(({ endpoint }) => endpoint.id) ?? [];
   const arranged = routed === null ? null : (now?.arrangementOf(routed) ?? null);
   const denial = decision.outcome === "deny" ? withContact(decision.denial, table, policies) : null;
   const revisionOf: ShowRevision = ({ revision }) =>
@@ -108,7 +108,7 @@ export function explain(
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
     plan: (arranged?.order ?? routed?.plan ?? []).map((candidate) => plannedFacts(candidate, now)),
-    arrangement: arranged && { decided: planned, by_chance: arranged.isRandom },
+    arrangement: arranged && { decided: plannedIds, by_chance: arranged.isRandom },
     max_candidates: routed?.maxCandidates ?? null,
     denial: denialFacts(denial, revisionOf),
     error:
@@ -117,7 +117,7 @@ export function explain(
         : errorFacts(denialError(denial, explained.paths ?? undefined)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
-      in_plan: planned.includes(candidate.endpoint.id),
+      in_plan: plannedIds.includes(candidate.endpoint.id),
       constraints: trace.map((entry, index) =>
         candidateVerdict(
           entry,

@@ -120,16 +120,16 @@ interface KeptRules {
 export function withLocations(
   explanation: JsonObject,
   locations: Locations,
-  kept: KeptRules | null,
+  keptRules: KeptRules | null,
 ): JsonObject {
   const [workspace, route] = [textOf(explanation.workspace), textOf(explanation.route)];
 
   /** The location in a policy; with `side` where it is not in the explained files. */
   const inPolicy = (rule: JsonObject, name: string): JsonObject | null => {
     const policy = textOf(rule.policy);
-    if (rule.slot !== "enforced" || kept?.policies.has(policy) !== true)
+    if (rule.slot !== "enforced" || keptRules?.policies.has(policy) !== true)
       return jsonOf(locations.constraint(policy, name));
-    const location = jsonOf(kept.locations.constraint(policy, name));
+    const location = jsonOf(keptRules.locations.constraint(policy, name));
     return location && { ...location, side: "base" };
   };
 

@@ -95,9 +95,9 @@ async function decideSkipped(
 ): Promise<ReadonlySet<Job> | null> {
   const decided = new Set<Job>();
   runner.takeTally();
-  for (const { job, isEnough, onlyVerdicts } of needed) {
-    if (isEnough !== null) {
-      if (!runner.look(job, tally, isEnough, onlyVerdicts)) return null;
+  for (const { job, isComplete, onlyVerdicts } of needed) {
+    if (isComplete !== null) {
+      if (!runner.look(job, tally, isComplete, onlyVerdicts)) return null;
     } else {
       if (decided.has(job)) continue;
       if (!runner.run(job.index)) return null;
@@ -164,11 +164,11 @@ function dimensionsOf(
     }),
   );
   const path = "input.request.needs";
-  const named = projection.sees(path)
+  const needNames = projection.sees(path)
     ? values.needs.filter((need) => projection.distinguishes(path, need)).length
     : 0;
-  const others = projection.seesAllOf(path) ? values.needs.length - named + 1 : 1;
-  return [...open, { dimension: "needs", distinguished: 2 ** named * others }];
+  const others = projection.seesAllOf(path) ? values.needs.length - needNames + 1 : 1;
+  return [...open, { dimension: "needs", distinguished: 2 ** needNames * others }];
 }
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
@@ -189,7 +189,7 @@ function jobThread(input: JobInput) {
     waiting?.reject(failure);
     waiting = null;
   };
-  const answered = () => {
+  const nextAnswer = () => {
     const next = Promise.withResolvers<JobAnswer>();
     if (failure === null) waiting = next;
     else next.reject(failure);
@@ -205,10 +205,10 @@ function jobThread(input: JobInput) {
   );
   return {
     /** Settles when the thread can be given jobs. */
-    ready: answered(),
+    ready: nextAnswer(),
     fail,
     ask(request: JobRequest): Promise<JobAnswer> {
-      const answer = answered();
+      const answer = nextAnswer();
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       if (failure === null) worker.postMessage(request);
       return answer;
@@ -252,7 +252,7 @@ async function runJobs(
   let [next, end, done] = [0, jobs.length, 0];
   const count = (more: number) => onDone((done += more));
   const help = async (thread: JobThread) => {
-    while (next < end && !runner.isOver()) {
+    while (next < end && !runner.isExhausted()) {
       // Smaller batches towards the end, so that all are done at once.
       const from = end - Math.min(JOBS_PER_BATCH, Math.ceil((end - next) / (2 * workers)));
       const batch = jobs.slice(from, end);
@@ -282,17 +282,17 @@ async function runJobs(
   const abort = () => threads.forEach(({ fail }) => fail(signal.reason));
   signal.addEventListener("abort", abort, { once: true });
   const began = performance.now();
-  const isWorthThreads = () => {
-    const spent = performance.now() - began;
-    return spent >= threadsAfter && (spent / next) * (end - next) >= WORTH_A_THREAD;
+  const justifiesThreads = () => {
+    const elapsed = performance.now() - began;
+    return elapsed >= threadsAfter && (elapsed / next) * (end - next) >= WORTH_A_THREAD;
   };
   try {
     if (threadsAfter === 0) await start();
-    while (next < end && failures.length === 0 && !runner.isOver()) {
+    while (next < end && failures.length === 0 && !runner.isExhausted()) {
       const job = jobs[next] ?? 0;
       next += 1;
       count(runner.run(job) ? 1 : 0);
-      if (threads.length === 0 && isWorthThreads()) start().catch(failed);
+      if (threads.length === 0 && justifiesThreads()) start().catch(failed);
       await pause(signal);
     }
     await Promise.all(helping);

@@ -1,5 +1,5 @@
 import { remembered } from "../remembered.ts";
-import { isOwnDoing, meaningOf, runAssertions } from "../assertions/run.ts";
+import { isCallerChoice, meaningOf, runAssertions } from "../assertions/run.ts";
 import { changeKinds, destinationsOf } from "../compare/change-kinds.ts";
 import { jobComparison, jobPaths, namedMembers } from "../compare/comparison-tally.ts";
 import { emptyTally, jobCandidates, type SimulationTally } from "../compare/simulation-tally.ts";
@@ -52,7 +52,7 @@ export function jobRunner(input: JobInput) {
   };
   /** False where the time ended the work, or was up before. */
   const inTime = (work: () => void): boolean => {
-    if (budget.isOver()) return false;
+    if (budget.isExhausted()) return false;
     try {
       work();
       return true;
@@ -168,11 +168,11 @@ export function jobRunner(input: JobInput) {
         sideViews(base, () => promoted === null, tracedOf),
         sideViews(head, isPromoted, tracedOf),
       ]);
-      const both = {
+      const bySide = {
         base: { decider: sideDecider(base.table, before), views: before },
         head: { decider: sideDecider(head.table, after), views: after },
       };
-      sides = { ...both, classes: decidedClasses(space, both, budget) };
+      sides = { ...bySide, classes: decidedClasses(space, bySide, budget) };
     },
     /** The loaded policies of both sides. */
     get views(): OfSides<LoadedSide["views"]> {
@@ -180,7 +180,7 @@ export function jobRunner(input: JobInput) {
       return { base: base.views, head: head.views };
     },
     /** Whether the time is up. */
-    isOver: budget.isOver,
+    isExhausted: budget.isExhausted,
     /** The tally since the last call. */
     takeTally(): SimulationTally {
       const tally = current;
@@ -239,7 +239,7 @@ export function assertionReaders(
         aspects: {
           ofRequirements,
           ofPreferences: (sample: SampleRequest) =>
-            isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample),
+            isCallerChoice(assertion, sample) ? "not meant" : ofPreferences(sample),
         },
         id,
         comparesSides: comparesSides(kind),

@@ -32,7 +32,7 @@ export function unchangedTest(
   promoted: readonly string[] | null,
 ): (job: Job) => boolean {
   const tables = [base.table, head.table];
-  const isSameForAll = isSameText(tables.map(factsOfAll));
+  const isSameForAll = allEqual(tables.map(factsOfAll));
   const operations = new Map<Operation, boolean>();
   const workspaces = new Map<string, boolean>();
   const routes = new Map<string, boolean>();
@@ -45,22 +45,22 @@ export function unchangedTest(
       slot === "candidate" && promoted?.includes(contract.id) === true;
     return !after.some(isPromoted) && dataRead(base, before) === dataRead(head, after);
   };
-  const isSame = (member: Member): boolean => {
+  const isUnchanged = (member: Member): boolean => {
     const { workspace } = member;
     const [before, route] = [routeName(base.table, member), routeName(head.table, member)];
     return (
       !(hasFormerProviders(base.table) && mayNameFormerProvider(base.table, workspace, before)) &&
       before === route &&
       remembered(workspaces, workspace, () =>
-        isSameText(tables.map((table) => workspaceFacts(table, workspace))),
+        allEqual(tables.map((table) => workspaceFacts(table, workspace))),
       ) &&
-      remembered(routes, route, () => isSameText(tables.map((table) => routeFacts(table, route))))
+      remembered(routes, route, () => allEqual(tables.map((table) => routeFacts(table, route))))
     );
   };
   return ({ pair, operation }) =>
     isSameForAll &&
     remembered(operations, operation, () => hasSamePolicies(operation)) &&
-    pair.members.every(isSame);
+    pair.members.every(isUnchanged);
 }
 
 /** Requests that name a provider as it was called in base are refused in head. */
@@ -73,7 +73,7 @@ function mayNameFormerProvider(table: RoutingTable, workspace: string, route: st
   return withFormerNames(table, providers).length > providers.length;
 }
 
-function isSameText(values: readonly unknown[]) {
+function allEqual(values: readonly unknown[]) {
   return new Set(values.map((value) => JSON.stringify(value))).size === 1;
 }
 
@@ -128,7 +128,7 @@ function dataRead({ table }: CompiledSide, contents: readonly SideContent[]): st
 /** A job to decide whole; or only until its requests have shown enough. */
 interface SkippedJob {
   readonly job: Job;
-  readonly isEnough: (() => boolean) | null;
+  readonly isComplete: (() => boolean) | null;
   /** Whether only the policies' verdicts matter, not where requests go. */
   readonly onlyVerdicts: boolean;
 }
@@ -161,7 +161,7 @@ export function* neededJobs(
     if (!isReached()) continue;
     yield {
       job,
-      isEnough: () => {
+      isComplete: () => {
         open = differing(tally, open);
         return !isReached();
       },
@@ -177,7 +177,7 @@ export function* neededJobs(
     const isAsserted = space.assertions.some(
       (assertion) => !met.has(assertion.id) && concernsJob(assertion, job),
     );
-    if (isAsserted) yield { job, isEnough: null, onlyVerdicts: false };
+    if (isAsserted) yield { job, isComplete: null, onlyVerdicts: false };
   }
 
   if (!needsUsage) return;
@@ -187,28 +187,29 @@ export function* neededJobs(
     const uses = remembered(routeUses, pair, () => usesOf(pair, table));
     return ROUTE_USES.some((kind) => !uses[kind].isSubsetOf(usage[kind]));
   };
-  const isUnmet = ({ content }: VerdictReader) => isMissing(content, usage);
-  let readers = verdictReaders(contents, table).filter(isUnmet);
-  const seen = new Set(
+  const isUnused = ({ content }: VerdictReader) => isMissing(content, usage);
+  let readers = verdictReaders(contents, table).filter(isUnused);
+  const seenKeys = new Set(
     space.jobs.flatMap((job) =>
       live.has(job.index) ? readers.map(({ keyOf }) => keyOf(job)) : [],
     ),
   ).add(null);
   for (const job of skipped) {
     // Members of a pair class are open alike.
-    if (!isOpen(table, job.pair.members[0], job.operation)) continue;
-    readers = readers.filter(isUnmet);
+    if (!isRequestable(table, job.pair.members[0], job.operation)) continue;
+    readers = readers.filter(isUnused);
     const unseen = readers
       .map((reader) => ({ reader, key: reader.keyOf(job) }))
-      .filter(({ key }) => !seen.has(key));
+      .filter(({ key }) => !seenKeys.has(key));
     const showsRoutes = hasUnusedRoutes(job.pair);
     if (!showsRoutes && unseen.length === 0) continue;
     yield {
       job,
-      isEnough: () => !unseen.some(({ reader }) => isUnmet(reader)) && !hasUnusedRoutes(job.pair),
+      isComplete: () =>
+        !unseen.some(({ reader }) => isUnused(reader)) && !hasUnusedRoutes(job.pair),
       onlyVerdicts: !showsRoutes,
     };
-    if (live.has(job.index)) for (const { key } of unseen) seen.add(key);
+    if (live.has(job.index)) for (const { key } of unseen) seenKeys.add(key);
   }
 }
 
@@ -257,7 +258,7 @@ function usesOf({ members }: PairClass, table: RoutingTable): RouteUses {
   return uses;
 }
 
-function isOpen(table: RoutingTable, member: Member, operation: Operation): boolean {
+function isRequestable(table: RoutingTable, member: Member, operation: Operation): boolean {
   const route = routeOf(table, member);
   if (route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true) return false;
   return table.workspaces[member.workspace]?.approve.routes.includes(route.id) === true;
@@ -297,8 +298,8 @@ function verdictReaders(
     const candidatesOf = (member: Member): unknown => {
       const text = textOf(member);
       if (text === null) return null;
-      const named = text.ids.map((id) => (namesEndpoint(id) ? id : ""));
-      return [named, text.facts, text.isFree && !readsNeeds ? "" : text.narrowing];
+      const usedIds = text.ids.map((id) => (namesEndpoint(id) ? id : ""));
+      return [usedIds, text.facts, text.isFree && !readsNeeds ? "" : text.narrowing];
     };
     const readsId = reads("input.workspace.id") || reads("data.approved");
     const readsTier = reads("input.workspace.tier");

@@ -240,7 +240,7 @@ export function policyReads(contents: readonly CompiledPolicy[]) {
   // A name that no file has yet may have several of the texts, or begin with one.
   for (const { stringUse } of contents)
     for (const text of stringUse.searches ?? []) inspects.add(`a search for "${text}"`);
-  const path = (wanted: string) => contents.some((content) => readsPath(content, wanted));
+  const path = (inputPath: string) => contents.some((content) => readsPath(content, inputPath));
   const readsOperation = path("input.operation");
   return {
     /** Whether a dotted path from `input` or `data` is read. */

@@ -115,7 +115,7 @@ function answersAt(
     );
     // A rule that moved into another policy refuses as before.
     if (answer.kind === "constraint" && isRefused) return [];
-    return [{ ...answer, combination, isToday: today[side].has(combination, input) }];
+    return [{ ...answer, combination, isPossibleToday: today[side].has(combination, input) }];
   });
 }
 
@@ -133,7 +133,7 @@ function changedPolicies(views: OfSides<LoadedViews>, tables: TablePair): readon
       .flatMap((id): readonly ChangedPolicy[] => {
         const [base, head] = [before.get(id) ?? null, after.get(id) ?? null];
         const key = JSON.stringify([id, digestOf(base), digestOf(head)]);
-        if (seen.has(key) || (base === null && head === null) || isSame(base, head, tables))
+        if (seen.has(key) || (base === null && head === null) || isSamePolicy(base, head, tables))
           return [];
         seen.add(key);
         return [{ id, view, base, head }];
@@ -155,7 +155,11 @@ function digestOf(policy: LoadedPolicy | null) {
   return policy?.single.identity.digest ?? "";
 }
 
-function isSame(base: LoadedPolicy | null, head: LoadedPolicy | null, tables: TablePair): boolean {
+function isSamePolicy(
+  base: LoadedPolicy | null,
+  head: LoadedPolicy | null,
+  tables: TablePair,
+): boolean {
   if (base === null || head === null || digestOf(base) !== digestOf(head)) return false;
   return dataOf(base, tables.base) === dataOf(head, tables.head);
 }
@@ -319,7 +323,7 @@ function* reaches(table: RoutingTable): Generator<Reach> {
 interface ChangedAnswer extends Pick<LatentChange, "direction" | "rule" | "kind"> {
   readonly combination: Combination;
   /** Whether a request of today may have the input. */
-  readonly isToday: boolean;
+  readonly isPossibleToday: boolean;
 }
 
 /** Differences between the answers of both sides about the only candidate of an input. */
@@ -332,10 +336,12 @@ function changedAnswers(
   if (before !== null && after !== null) return [];
   if (before !== null) return [{ direction: "weaker", rule: before, kind: "constraint" }];
   if (after !== null) return [{ direction: "stricter", rule: after, kind: "constraint" }];
-  const lost = base.obligations.filter((one) => !isKept(one, head.obligations));
-  const gained = head.obligations.filter((one) => !isKept(one, base.obligations));
+  const removed = base.obligations.filter((one) => !isRetained(one, head.obligations));
+  const gained = head.obligations.filter((one) => !isRetained(one, base.obligations));
   return [
-    ...lost.map(({ name }) => ({ direction: "weaker", rule: name, kind: "obligation" }) as const),
+    ...removed.map(
+      ({ name }) => ({ direction: "weaker", rule: name, kind: "obligation" }) as const,
+    ),
     ...gained.map(
       ({ name }) => ({ direction: "stricter", rule: name, kind: "obligation" }) as const,
     ),
@@ -355,7 +361,7 @@ function denierOf({ verdicts }: PolicyEvaluation, { candidates }: PolicyInput): 
  * Whether the other side obliges to the same, or to more. A preference for a region obliges to
  * nothing.
  */
-function isKept(one: PolicyObligation, others: readonly PolicyObligation[]): boolean {
+function isRetained(one: PolicyObligation, others: readonly PolicyObligation[]): boolean {
   if (one.kind === "prefer_region") return true;
   return others.some((other) =>
     one.kind === "max_output_tokens"
@@ -381,18 +387,19 @@ function summaries(
   );
   return [...groups.values()].flatMap((all) => {
     const shown = fields.map(
-      (_, at) => new Set(all.flatMap((one) => (one.isToday ? (one.combination[at] ?? 0) : []))),
+      (_, at) =>
+        new Set(all.flatMap((one) => (one.isPossibleToday ? (one.combination[at] ?? 0) : []))),
     );
-    const isShown = all.some(({ isToday }) => isToday);
-    const isNew = ({ combination }: ChangedAnswer) =>
-      !isShown ||
+    const differsToday = all.some(({ isPossibleToday }) => isPossibleToday);
+    const isFutureOnly = ({ combination }: ChangedAnswer) =>
+      !differsToday ||
       fields.some(
         ({ row }, at) => row !== "request" && shown[at]?.has(combination[at] ?? 0) === false,
       );
-    const latent = all.filter((one) => !one.isToday && isNew(one));
+    const latent = all.filter((one) => !one.isPossibleToday && isFutureOnly(one));
     const [first] = latent;
     if (first === undefined) return [];
-    const { isToday: _isToday, ...answer } = first;
+    const { isPossibleToday: _isToday, ...answer } = first;
     const met = fields.map(
       (_, at) => new Set(latent.map(({ combination }) => combination[at] ?? 0)),
     );

@@ -45,7 +45,7 @@ export interface ComparisonContext {
   readonly universe: Universe;
   readonly tables: OfSides<RoutingTable>;
   /** Policies whose enforced content head has from base, under this view. */
-  readonly kept: ReadonlySet<string>;
+  readonly keptPolicies: ReadonlySet<string>;
   /** Requests of the evidence, by the key of their group; `null` without evidence. */
   readonly seenInGroup: ReadonlyMap<string, SeenInGroup> | null;
 }
@@ -105,10 +105,10 @@ function weightOf(seen: SeenInGroup | null): SeenWeight | null {
 }
 
 function rankOf({ kinds, base, head }: GroupTally): number {
-  const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
+  const hasUnknownName = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
   // That a name is new or gone shows itself in what its requests reach; that who writes it is
   // refused matters least.
-  if (isMisnamed) return CHANGES.reason_changed.rank;
+  if (hasUnknownName) return CHANGES.reason_changed.rank;
   return Math.min(...kinds.map((kind) => CHANGES[kind].rank));
 }
 
@@ -206,7 +206,7 @@ function resultReport(
  */
 function locationOf(
   { kinds, base, head, example }: GroupTally,
-  { locations, kept, tables }: ComparisonContext,
+  { locations, keptPolicies, tables }: ComparisonContext,
 ): SideLocation | null {
   const denial = head.denial ?? base.denial;
   const look = (
@@ -219,7 +219,7 @@ function locationOf(
     }
     return null;
   };
-  const isKept = head.denial !== null && kept.has(head.denial.policy);
+  const isKept = head.denial !== null && keptPolicies.has(head.denial.policy);
   const rule =
     denial === null
       ? null
@@ -227,10 +227,10 @@ function locationOf(
           ({ constraint }) => constraint(denial.policy, denial.constraint),
           isKept ? "base" : "head",
         );
-  const moved = kinds.includes("destination_changed")
+  const movedTo = kinds.includes("destination_changed")
     ? movedLocation(head.plan, tables, locations.head)
     : null;
-  if (rule === null && moved !== null) return { ...moved, side: "head" };
+  if (rule === null && movedTo !== null) return { ...movedTo, side: "head" };
   return rule ?? look(({ route }) => route(example.model), "head");
 }
 
@@ -286,7 +286,7 @@ function conditionsOf(
     { dimension: "needs", values: common.needs },
     {
       dimension: "features",
-      values: common.features.filter((feature) => !isAlways(group, universe, feature)),
+      values: common.features.filter((feature) => !isAlwaysUsed(group, universe, feature)),
     },
     { dimension: "key_labels", values: common.labels },
   ].filter(({ values }) => values.length > 0);
@@ -295,8 +295,8 @@ function conditionsOf(
     if (dimension === DENIED_FOR)
       return values.size === 0 ? [] : [{ dimension, values: [...values].toSorted() }];
     const possible = all.get(dimension);
-    const isWhole = possible === undefined || possible.every((value) => values.has(value));
-    if (isWhole) return [];
+    const coversAll = possible === undefined || possible.every((value) => values.has(value));
+    if (coversAll) return [];
     const dimensionValues = dimension === "max_price" ? withUpperEnds(values, tables) : [...values];
     return [{ dimension, values: dimensionValues.toSorted() }];
   });
@@ -324,7 +324,7 @@ function withUpperEnds(
   );
 }
 
-function isAlways(group: GroupTally, universe: Universe, feature: string) {
+function isAlwaysUsed(group: GroupTally, universe: Universe, feature: string) {
   return operationsOf(group, universe).every(({ always }) =>
     always.some((name) => name === feature),
   );
@@ -429,8 +429,8 @@ function reached(
   const { workspace, provider, region, host } = path;
   const example = firstExample(path);
   const other = hostOf[OTHER_SIDE[side]](provider);
-  const moved = other !== "" && other !== host;
-  const location = moved
+  const hostChanged = other !== "" && other !== host;
+  const location = hostChanged
     ? locations[side].providerAddress(provider)
     : locations[side].route(example.model);
   return {
@@ -438,7 +438,7 @@ function reached(
     provider,
     region,
     host,
-    other_host: moved ? other : null,
+    other_host: hostChanged ? other : null,
     location: location && { ...location, side },
     example,
     explain: explain(example),

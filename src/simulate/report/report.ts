@@ -149,7 +149,7 @@ const COSTLIEST = complete({
 /** `sets`: of candidates that callers' preferences can leave, at most. */
 const WIDEST = complete({ route: TEXT, providers: COUNT, sets: COUNT });
 
-const CUT = partial(
+const DIMENSION_CUT = partial(
   {
     dimension: TEXT,
     /** Distinguished values, and how many of them were decided. */
@@ -448,7 +448,7 @@ const FINDING = complete({
   location: LOCATION_OR_NULL,
 });
 
-const SEEN = complete({
+const SEEN_CALLS = complete({
   /** Groups that were seen, and decisions in them. */
   groups: COUNT,
   decisions: COUNT,
@@ -481,8 +481,8 @@ const EVIDENCE = completeOrNull({
   to: NULLABLE_TEXT,
   /** Decisions that head's files cannot express; base's may, so others count them too. */
   unrepresentable: list(complete({ why: TEXT, decisions: COUNT })),
-  declared: SEEN,
-  promoted: SEEN,
+  declared: SEEN_CALLS,
+  promoted: SEEN_CALLS,
 });
 
 const ASSERTION = complete({
@@ -544,7 +544,7 @@ export const REPORT_SCHEMA = {
       fresh: BOOLEAN,
       /** `false`: not every class was decided; `cut` has what was left out. */
       complete: BOOLEAN,
-      cut: list(CUT),
+      cut: list(DIMENSION_CUT),
       space: complete({
         /** Of the decided requests: those of one state of approvals with the same results. */
         classes: COUNT,
@@ -573,7 +573,7 @@ export const REPORT_SCHEMA = {
 
 export type SimulationReport = ValueOf<typeof REPORT_SCHEMA>;
 export type SideReport = ValueOf<typeof SIDE>;
-export type DimensionCut = ValueOf<typeof CUT>;
+export type DimensionCut = ValueOf<typeof DIMENSION_CUT>;
 export type CostliestPolicy = ValueOf<typeof COSTLIEST>;
 export type WidestRoute = ValueOf<typeof WIDEST>;
 export type DimensionReport = ValueOf<typeof DIMENSION>;

@@ -208,15 +208,15 @@ function gateOf(
     return requiresLess(tables, member ?? "*") ? "weaker_obligation" : null;
   }
   const isWeaker =
-    (section === "policies" && id === "managed_by" && hasMore(managersOf, tables)) ||
+    (section === "policies" && id === "managed_by" && grows(managersOf, tables)) ||
     (section === "workspaces" && member === "approve" && approvesMore(tables, id, path[3])) ||
     (section === "workload_identity" && admitsMore(tables)) ||
-    (section === "console" && id === "roles" && hasMore(rolesOf, tables)) ||
+    (section === "console" && id === "roles" && grows(rolesOf, tables)) ||
     (section === "providers" && member !== undefined && isLessPrivate(tables, id, member));
   return isWeaker ? "weaker_obligation" : null;
 }
 
-function hasMore(
+function grows(
   of: (table: RoutingTable) => ReadonlySet<string>,
   { base, head }: OfSides<RoutingTable>,
 ) {
@@ -257,8 +257,8 @@ function managersOf({ policies: { managedBy }, workspaces }: RoutingTable): Read
 function rolesOf({ console, workspaces }: RoutingTable): ReadonlySet<string> {
   const all = Object.keys(workspaces);
   return new Set(
-    console?.roles.flatMap(({ group, role, workspaces: named }) =>
-      (named ?? all).map((workspace) => JSON.stringify([group, role, workspace])),
+    console?.roles.flatMap(({ group, role, workspaces: ids }) =>
+      (ids ?? all).map((workspace) => JSON.stringify([group, role, workspace])),
     ),
   );
 }
@@ -386,7 +386,7 @@ function changedRows(
     if (was === undefined) return [change(path, null, textOf(is), location, false)];
     const [old, now] = [membersOf(was), membersOf(is)];
     const following = renamedAssertion(was, names);
-    const named = membersOf(following);
+    const renamedMembers = membersOf(following);
     const loosened = loosenedMembers(following, is);
     return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap(
       (name): readonly SettingChange[] => {
@@ -400,7 +400,7 @@ function changedRows(
           location,
           loosened.has(name),
         );
-        if (canonicalJson(named[name] ?? null) === canonicalJson(right))
+        if (canonicalJson(renamedMembers[name] ?? null) === canonicalJson(right))
           return [{ ...item, effect: "renamed", gate: null }];
         return [name === "title" ? { ...item, effect: "description", gate: null } : item];
       },
@@ -445,9 +445,9 @@ function changedCoverage(
     if (was?.required === is?.required) return [];
     const location =
       is === undefined ? (was === undefined ? null : at(was, "base")) : at(is, "head");
-    const isLess = was !== undefined && (is === undefined || is.required < was.required);
+    const lowersGate = was !== undefined && (is === undefined || is.required < was.required);
     const [old = null, now = null] = [was, is].map((gate) => gate && `${gate.required} %`);
-    return [change(`coverage.${what}`, old, now, location, isLess)];
+    return [change(`coverage.${what}`, old, now, location, lowersGate)];
   });
   const [old, now] = [base.coverage.except, head.coverage.except];
   if (canonicalJson(old) === canonicalJson(now)) return gates;

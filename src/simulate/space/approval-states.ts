@@ -14,7 +14,7 @@ import {
 import type { Capability, Feature } from "../../canon/capability.ts";
 import type { Projection } from "./readers.ts";
 import {
-  REFUSED,
+  REFUSED_SIDE,
   sideWalk,
   startSide,
   stateKey,
@@ -75,8 +75,8 @@ export function approvalStates(
   const starts = preferences.flatMap((effect, index) =>
     universe.dimensions.map((dimensions, position): Start => {
       const states = views.map((view, side) => {
-        const given = side === REACHED ? reachingOf(effect) : effect.preferences;
-        return startSide(view, effect.sides[side] ?? REFUSED, given, dimensions);
+        const sidePreferences = side === REACHED ? reachingOf(effect) : effect.preferences;
+        return startSide(view, effect.sides[side] ?? REFUSED_SIDE, sidePreferences, dimensions);
       });
       return {
         order: index * universe.dimensions.length + position,
@@ -108,8 +108,8 @@ export function approvalStates(
     const asserted = assertedNames(
       steps,
       [[], ...universe.signatureFamilies],
-      (chosen, signatureFamilies) =>
-        assertions.ofRequirements({ ...sample, ...namesOf(chosen), signatureFamilies }),
+      (subset, signatureFamilies) =>
+        assertions.ofRequirements({ ...sample, ...namesOf(subset), signatureFamilies }),
     );
     const walk = approvalWalk(sides, steps, asserted, check);
     const members = [...beginnings.values()].flatMap((alike) =>

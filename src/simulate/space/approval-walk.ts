@@ -77,7 +77,7 @@ export function approvalSteps(
     const isSeen = step.asserted !== "" || step.sides.some(({ token }) => token !== "");
     // Signed reasoning has a family, which approvals check later.
     const isSigned = step.feature === SIGNED;
-    const isIdle = !isSeen && !step.isForced && !isSigned && passesAll(views, step.sides);
+    const isIdle = !isSeen && !step.isForced && !isSigned && approvesAll(views, step.sides);
     return { ...step, isIdle };
   });
 }
@@ -90,7 +90,7 @@ function assertedName(assertions: Projection, kind: "needs" | "features", name: 
   return assertions.names(name) ? `${kind} ${name}` : `${kind} ~`;
 }
 
-function passesAll(views: readonly SideView[], sides: readonly SideStep[]) {
+function approvesAll(views: readonly SideView[], sides: readonly SideStep[]) {
   return views.every(({ table, opened }, index) => {
     if (opened === null) return true;
     const candidates = routeCandidates(table, opened.route);
@@ -207,13 +207,13 @@ export function approvalWalk(
   };
 
   const from = (nodes: readonly NodeId[]): readonly Walked[] => {
-    const done: Walked[] = [];
-    /** Moves requests that every side denies to `done`, once assertions see no more of them. */
+    const finished: Walked[] = [];
+    /** Moves requests that every side denies to `finished`, once assertions see no more of them. */
     const settled = (walked: readonly Walked[], index: number): readonly Walked[] =>
       walked.filter((one) => {
         const isSettled = index >= assertedUntil || names.isSettled(one.asserted);
         if (!isSettled || !one.joint.isDenied) return true;
-        done.push(...ended(one, index));
+        finished.push(...ended(one, index));
         return false;
       });
     const start: Walked = {
@@ -234,7 +234,7 @@ export function approvalWalk(
         : walked.flatMap((one) => withAndWithout(one, index, step));
       walked = settled(merged(next), index + 1);
     }
-    return merged([...done, ...walked]);
+    return merged([...finished, ...walked]);
   };
   return { steps, names, from };
 }
@@ -356,8 +356,8 @@ export function assertedNames(
     /** One object for equal aspects. */
     aspects: (set: AssertedSet, signatureFamilies: readonly string[]) =>
       remembered(aspects, `${set} ${signatureFamilies.join()}`, () => {
-        const chosen = [...sets.at(set).names].flatMap((index) => examples[index] ?? []);
-        const found = aspectsOf(chosen, signatureFamilies);
+        const names = [...sets.at(set).names].flatMap((index) => examples[index] ?? []);
+        const found = aspectsOf(names, signatureFamilies);
         return remembered(distinct, found.join(), () => found);
       }),
   };

@@ -356,22 +356,23 @@ function describe(
   sides: readonly SpaceSide[],
   names: { readonly open: Names; readonly closed: Names | null },
 ): string {
-  const named = names.open.numbering();
+  const naming = names.open.numbering();
   const namedClosed = names.closed?.numbering();
   const facts = sides.map(({ table }) => {
     const workspace = rowOf(table.workspaces, member.workspace);
     const model = routeName(table, member);
     const route = rowOf(table.routes, model);
-    const isOpen =
+    const isApproved =
       workspace !== undefined && route !== undefined && workspace.approve.routes.includes(route.id);
     const asserted = namedClosed && assertedFacts(member.workspace, workspace, model, namedClosed);
-    if (!isOpen) return [member.model === "", workspace?.defaultModerationRoute == null, asserted];
+    if (!isApproved)
+      return [member.model === "", workspace?.defaultModerationRoute == null, asserted];
     const routes = names.open.readsRoutes ? workspace.approve.routes : null;
     return [
       member.model === "",
-      workspaceFacts(workspace, named),
+      workspaceFacts(workspace, naming),
       routes,
-      routeFacts(table, route, named),
+      routeFacts(table, route, naming),
       asserted,
     ];
   });
@@ -383,41 +384,41 @@ function assertedFacts(
   id: string,
   workspace: WorkspaceRow | undefined,
   model: string,
-  named: Naming,
+  naming: Naming,
 ): unknown {
   const row = workspace && [workspace.tier, workspace.labels];
-  return [named("workspace", id), named("route", model), row];
+  return [naming("workspace", id), naming("route", model), row];
 }
 
-function workspaceFacts({ id, tier, labels, approve }: WorkspaceRow, named: Naming): unknown {
+function workspaceFacts({ id, tier, labels, approve }: WorkspaceRow, naming: Naming): unknown {
   const { routes: _routes, ...approved } = approve;
-  return [named("workspace", id), tier, labels, approved];
+  return [naming("workspace", id), tier, labels, approved];
 }
 
-function routeFacts(table: RoutingTable, route: RouteRow, named: Naming): unknown {
+function routeFacts(table: RoutingTable, route: RouteRow, naming: Naming): unknown {
   return [
-    named("route", route.id),
+    naming("route", route.id),
     route.onGap,
     route.emulateSchema,
     route.operations,
-    named("endpoint", route.primary),
+    naming("endpoint", route.primary),
     route.tiers.map(({ endpoints, balance, weights }) => [
-      endpoints.map((id) => endpointFacts(table, id, named)),
+      endpoints.map((id) => endpointFacts(table, id, naming)),
       balance,
       weights,
     ]),
   ];
 }
 
-function endpointFacts(table: RoutingTable, id: string, named: Naming): unknown {
+function endpointFacts(table: RoutingTable, id: string, naming: Naming): unknown {
   const endpoint = rowOf(table.endpoints, id);
   if (endpoint === undefined) return id;
   const { provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures } =
     endpoint;
   const model = rowOf(table.models, endpoint.model);
   return [
-    named("endpoint", id),
-    named("model", endpoint.model),
+    naming("endpoint", id),
+    naming("model", endpoint.model),
     [provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures],
     model && [
       model.signatureFamily,

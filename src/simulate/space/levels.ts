@@ -24,7 +24,7 @@ export interface Level {
   /** The values, as text; of a label: absent, then present. */
   readonly values: readonly string[];
   /** A value as a reader sees it: the same text for values that it does not distinguish. */
-  readonly seen: (reader: LevelReader, value: number) => string;
+  readonly textFor: (reader: LevelReader, value: number) => string;
   readonly set: (sample: PolicyOnly, value: number) => PolicyOnly;
 }
 
@@ -92,9 +92,9 @@ export function seenDimensions(
   readers: readonly LevelReader[],
 ) {
   const found = levelsOf({ ...universe, labels: [] }, operationUniverse).map(
-    ({ name, values, seen }) => {
+    ({ name, values, textFor }) => {
       const texts = values.map((_, value) =>
-        JSON.stringify(readers.map((one) => seen(one, value))),
+        JSON.stringify(readers.map((one) => textFor(one, value))),
       );
       return { name, values: values.length, distinguished: new Set(texts).size };
     },
@@ -135,7 +135,7 @@ function labelLevel(label: string): Level {
     name: KEY_LABELS,
     paths: ["input.key.labels"],
     values: ["", label],
-    seen: ({ projection, table }, value) =>
+    textFor: ({ projection, table }, value) =>
       value === 1 && table.vocabulary.labels.includes(label)
         ? seenName(projection, "input.key.labels", label)
         : "",
@@ -150,7 +150,7 @@ function level<Value>(
   name: string,
   paths: readonly string[],
   values: readonly Value[],
-  seen: (reader: LevelReader, value: Value) => string,
+  textFor: (reader: LevelReader, value: Value) => string,
   set: (sample: PolicyOnly, value: Value) => PolicyOnly,
   shown: (value: Value) => string = String,
 ): Level {
@@ -163,7 +163,7 @@ function level<Value>(
     name,
     paths,
     values: values.map(shown),
-    seen: (reader, value) => seen(reader, at(value)),
+    textFor: (reader, value) => textFor(reader, at(value)),
     set: (sample, value) => set(sample, at(value)),
   };
 }
@@ -172,8 +172,8 @@ function labelBits(labels: readonly string[], readers: readonly LevelReader[]): 
   const alike = new Map<string, number>();
   let bits = 0;
   for (const label of labels) {
-    const { seen } = labelLevel(label);
-    const texts = readers.map((one) => seen(one, 1));
+    const { textFor } = labelLevel(label);
+    const texts = readers.map((one) => textFor(one, 1));
     if (texts.some((text) => text.startsWith("="))) bits += 1;
     else if (texts.some((text) => text !== ""))
       alike.set(texts.join("/"), (alike.get(texts.join("/")) ?? 0) + 1);
@@ -214,7 +214,7 @@ function seenScalar({ projection }: LevelReader, path: string, value: string | b
 
 /** Day and hour in UTC are few: a reader of one distinguishes all its values. */
 function seenTime({ projection }: LevelReader, time: PolicyTime): string {
-  const zones = Object.keys(time.local ?? {}).map((zone) => projection.zone(zone).seen(time));
+  const zones = Object.keys(time.local ?? {}).map((zone) => projection.zone(zone).textOf(time));
   const day = projection.sees("input.time.day") ? time.day : "";
   return [day, projection.sees("input.time.hour") ? time.hour : "", ...zones].join("/");
 }

@@ -17,7 +17,7 @@ export function withReach(
     const [before, after] = sides;
     if (before === undefined) return effect;
     const headProviders = (after?.candidates ?? []).map(({ endpoint }) => endpoint.provider);
-    const reaching = comparedPreferences(base, preferences, isMisnamed(before), headProviders);
+    const reaching = comparedPreferences(base, preferences, hasUnknownName(before), headProviders);
     const state = reaching === preferences ? before : preferredSide(base, reaching);
     return { ...effect, sides: [...sides, state], reaching };
   });
@@ -27,7 +27,7 @@ type Writable = { -readonly [Name in keyof ProviderPreferences]: ProviderPrefere
 
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
-function isMisnamed({ denied }: SideState) {
+function hasUnknownName({ denied }: SideState) {
   return denied?.endsWith("/unknown_preference") === true;
 }
 
@@ -62,7 +62,7 @@ export function comparedPreferences(
   const compared: Writable = hasSingleAttempt ? { ...others, ...only } : { ...preferences };
   for (const member of LISTS) {
     const names = compared[member]?.filter(
-      (name) => !isMisnamed(preferredSide(base, { [member]: [name] })),
+      (name) => !hasUnknownName(preferredSide(base, { [member]: [name] })),
     );
     // A list that is then empty is omitted.
     if (names === undefined || names.length === 0) delete compared[member];
@@ -110,14 +110,14 @@ export function preferenceEffects(
         : ordersWithoutFallbacks(sideProviders);
     for (const mayFallBack of universe.allowFallbacks) {
       for (const order of [...always, ...(isOrdered ? ordersFor(mayFallBack) : [])]) {
-        const given = {
+        const combined = {
           ...preferences,
           ...(mayFallBack ? {} : { allow_fallbacks: false }),
           ...order,
         };
         add(found, {
-          preferences: given,
-          sides: sides.map((side) => preferredSide(side, given)),
+          preferences: combined,
+          sides: sides.map((side) => preferredSide(side, combined)),
           size,
         });
       }
@@ -319,22 +319,22 @@ type NarrowingMember = (typeof MEMBERS)[number];
 
 function everything(side: OpenedSide): Result {
   const { length } = withinCeilings(side);
-  return length === 0 ? REFUSED : (1n << BigInt(length)) - 1n;
+  return length === 0 ? REFUSED_RESULT : (1n << BigInt(length)) - 1n;
 }
 
-const REFUSED = "refused";
+const REFUSED_RESULT = "refused";
 
 /**
  * A name that a side does not have refuses before anything is left out, and the first member that
  * has one is named.
  */
 function narrowed(result: Result, member: NarrowingMember, effect: Effect | undefined): Result {
-  if (effect === undefined || result === REFUSED) return REFUSED;
+  if (effect === undefined || result === REFUSED_RESULT) return REFUSED_RESULT;
   if (typeof result === "string" && result.startsWith("unknown")) return result;
   if (effect === null) return `unknown ${member}`;
   if (typeof result === "string") return result;
-  const kept = result & effect;
-  return kept === 0n ? `nothing by ${member}` : kept;
+  const remaining = result & effect;
+  return remaining === 0n ? `nothing by ${member}` : remaining;
 }
 
 function addNarrowing(found: Map<string, Narrowing>, one: Narrowing) {
@@ -396,15 +396,15 @@ function stepsOfMember(
   }
   if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null))
     return [];
-  const named = (list: "only" | "ignore" | "region", names: readonly string[]) =>
+  const optionsFor = (list: "only" | "ignore" | "region", names: readonly string[]) =>
     names.map((name) => option({ [list]: [name] }));
   switch (member) {
     case "only":
-      return [[none, ...listOptions(named(member, providerNames(sides)))]];
+      return [[none, ...listOptions(optionsFor(member, providerNames(sides)))]];
     case "ignore":
-      return named(member, providerNames(sides)).map((ignoring) => [none, ignoring]);
+      return optionsFor(member, providerNames(sides)).map((ignoring) => [none, ignoring]);
     case "region":
-      return [[none, ...listOptions(named(member, regionsOf(sides)))]];
+      return [[none, ...listOptions(optionsFor(member, regionsOf(sides)))]];
     case "max_price":
       return [[none, ...priceOptions(sides)]];
   }
@@ -417,10 +417,11 @@ function optionFor(value: ProviderPreferences, sides: readonly OpenedSide[]): Op
 /** The effect of one preference alone, by the decision itself. */
 function effectOn(side: OpenedSide, value: ProviderPreferences): Effect {
   const preferred = preferredSide(side, { data_collection: "allow", ...value });
-  if (isMisnamed(preferred)) return null;
-  const kept = new Set(preferred.candidates.map(nameOf));
+  if (hasUnknownName(preferred)) return null;
+  const matching = new Set(preferred.candidates.map(nameOf));
   return withinCeilings(side).reduce(
-    (bits, candidate, index) => (kept.has(nameOf(candidate)) ? bits | (1n << BigInt(index)) : bits),
+    (bits, candidate, index) =>
+      matching.has(nameOf(candidate)) ? bits | (1n << BigInt(index)) : bits,
     0n,
   );
 }

@@ -107,7 +107,7 @@ export function projectionFor(
   const readers = all.filter(
     ({ operations }) => operations === null || operations.includes(operation),
   );
-  const seen = new Map<string, boolean>();
+  const cache = new Map<string, boolean>();
   const zones = new Map<string, ZoneReading>();
   const canDistinguish = (reader: Reader, path: string, name: string) => {
     if (reader.inspects.length > 0 || reader.names(name)) return true;
@@ -119,7 +119,7 @@ export function projectionFor(
     /** Whether a reader's answer may depend on the order of candidates. */
     seesOrder: readers.some((reader) => reader.seesOrder),
     sees: (path: string) =>
-      remembered(seen, path, () => readers.some((reader) => readsPath(reader, path))),
+      remembered(cache, path, () => readers.some((reader) => readsPath(reader, path))),
     zone: (name: string) => remembered(zones, name, () => zoneReading(readers, name)),
     /** Whether a reader sees more of a list than whether names that it contains are in it. */
     seesAllOf: (path: string) => readers.some((reader) => readsAllOf(reader, path)),

@@ -50,26 +50,26 @@ export interface SideState {
   readonly denied: string | null;
   readonly candidates: readonly Candidate[];
   /** The part of the request that the policies can see so far. */
-  readonly seen: string;
+  readonly visiblePart: string;
 }
 
-export const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
+export const REFUSED_SIDE: SideState = { denied: "refused", candidates: [], visiblePart: "" };
 
 /** The candidates that preferences leave, in their order, before any other check. */
 export function preferredSide(
   { table, opened }: OpenedSide,
-  written: ProviderPreferences | null,
+  authored: ProviderPreferences | null,
 ): SideState {
-  if (opened === null) return REFUSED;
-  const preferences = namedProviders(table, written);
+  if (opened === null) return REFUSED_SIDE;
+  const preferences = namedProviders(table, authored);
   const trace = new Trace();
   const open = applyCeilings(table, opened.workspace, opened.route, trace);
-  const wanted = applyPreferences(table, opened.workspace, preferences, open, trace);
+  const preferred = applyPreferences(table, opened.workspace, preferences, open, trace);
   if (trace.denial !== null) {
     const { policy, constraint, reason } = trace.denial;
     return deniedState(`${policy}/${constraint}/${reason}`);
   }
-  return { denied: null, candidates: orderCandidates(preferences, wanted), seen: "" };
+  return { denied: null, candidates: orderCandidates(preferences, preferred), visiblePart: "" };
 }
 
 /** Adds the preferences and the length of vectors, as policies see them. */
@@ -79,14 +79,14 @@ export function startSide(
   preferences: ProviderPreferences | null,
   dimensions: number | null,
 ): SideState {
-  const seen = [
+  const visiblePart = [
     preferences?.allow_fallbacks === false ? "one candidate" : "",
     visible(projection, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
     visible(projection, "input.request.data_collection", preferences?.data_collection ?? "deny"),
     visible(projection, "input.request.zdr", preferences?.zdr === true),
     visible(projection, "input.request.dimensions", dimensions),
   ];
-  return { ...preferred, seen: seen.join("|") };
+  return { ...preferred, visiblePart: visiblePart.join("|") };
 }
 
 function approveSide(
@@ -145,7 +145,9 @@ const candidateKeys = new WeakMap<SideState["candidates"], string>();
 
 export function stateKey(state: SideState): string {
   return remembered(keys, state, () =>
-    state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`,
+    state.denied === null
+      ? `${candidatesKey(state.candidates)}|${state.visiblePart}`
+      : `!${state.denied}`,
   );
 }
 
@@ -167,7 +169,11 @@ function tierKey(tier: readonly Candidate[]): string {
 const deniedStates = new Map<string, SideState>();
 
 function deniedState(denied: string) {
-  return remembered(deniedStates, denied, (): SideState => ({ denied, candidates: [], seen: "" }));
+  return remembered(deniedStates, denied, (): SideState => ({
+    denied,
+    candidates: [],
+    visiblePart: "",
+  }));
 }
 
 function visible(projection: Projection, path: string, value: string | number | boolean | null) {
@@ -205,27 +211,33 @@ export function sideWalk(view: SideView) {
   const states = new Map<number, SideState>();
 
   const numberOf = (state: SideState): NodeId => {
-    const { denied, candidates, seen } = state;
-    const key = denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${seen}` : `!${denied}`;
+    const { denied, candidates, visiblePart } = state;
+    const key =
+      denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${visiblePart}` : `!${denied}`;
     return nodes.numberOf(key, () => state);
   };
   const stepped = ({ approvals, token }: SideStep, state: SideState) => {
     const approved = approveSide(view, state, approvals);
     const isSeen = token !== "" && approved.denied === null;
-    return numberOf(isSeen ? { ...approved, seen: joinedNames(approved.seen, token) } : approved);
+    return numberOf(
+      isSeen ? { ...approved, visiblePart: joinedNames(approved.visiblePart, token) } : approved,
+    );
   };
   const isDenied = (node: NodeId) => nodes.at(node).denied !== null;
-  const stateFrom = ({ denied, candidates, seen }: SideState, start: SideState): SideState => {
+  const stateFrom = (
+    { denied, candidates, visiblePart }: SideState,
+    start: SideState,
+  ): SideState => {
     if (start.denied !== null) return start;
     if (denied !== null) return deniedState(denied);
     const left = new Set(candidates.map(nameOf));
     const inOrder = start.candidates.filter((candidate) => left.has(nameOf(candidate)));
-    const isWhole = inOrder.length === start.candidates.length;
-    if (isWhole && seen === "") return start;
+    const isUnchanged = inOrder.length === start.candidates.length;
+    if (isUnchanged && visiblePart === "") return start;
     return {
       denied: null,
-      candidates: isWhole ? start.candidates : inOrder,
-      seen: seen === "" ? start.seen : `${start.seen}#${seen}`,
+      candidates: isUnchanged ? start.candidates : inOrder,
+      visiblePart: visiblePart === "" ? start.visiblePart : `${start.visiblePart}#${visiblePart}`,
     };
   };
 
@@ -237,7 +249,7 @@ export function sideWalk(view: SideView) {
       const inOrder = routeCandidates(table, opened.route).filter((candidate) =>
         left.has(nameOf(candidate)),
       );
-      return numberOf({ denied: null, candidates: inOrder, seen: "" });
+      return numberOf({ denied: null, candidates: inOrder, visiblePart: "" });
     },
     isDenied,
     next(step: SideStep, node: NodeId): NodeId {
@@ -272,7 +284,7 @@ const STATES = 2 ** 26;
  * Preferences have refused the request already, or the side has no such route: how does not matter
  * to a walk.
  */
-const DENIED_AT_START: SideState = { denied: "", candidates: [], seen: "" };
+const DENIED_AT_START: SideState = { denied: "", candidates: [], visiblePart: "" };
 
 /** Identifies a candidate for approvals. A route may have an endpoint in two tiers. */
 export function nameOf({ endpoint, rank }: Candidate): string {

@@ -46,7 +46,7 @@ export function timesOf(readers: readonly ClockReader[], zones: readonly string[
   if (readings.every(({ isRead }) => !isRead)) return { times: windows, nameOf: utc };
   const readsUtc = readers.some((reader) => readsPath(reader, "input.time"));
   const nameOf = (time: PolicyTime) =>
-    [...(readsUtc ? [utc(time)] : []), ...readings.map((reading) => reading.seen(time))]
+    [...(readsUtc ? [utc(time)] : []), ...readings.map((reading) => reading.textOf(time))]
       .filter((part) => part !== "")
       .join(" with ");
   const classes = new Map<string, PolicyTime>();
@@ -85,7 +85,7 @@ export function zoneReading(readers: readonly ClockReader[], zone: string) {
   return {
     isRead,
     /** The name of a time's class, such as `Europe/Berlin monday–friday 06:00–21:59`. */
-    seen({ local }: PolicyTime): string {
+    textOf({ local }: PolicyTime): string {
       const time = local?.[zone];
       if (time === undefined || !isRead) return "";
       const members = [zone, weekdays[WEEKDAYS.indexOf(time.weekday)], hours[time.hour]];

@@ -87,11 +87,11 @@ export function* readRows(batch: StoredBatch): Generator<BatchRow, void> {
   }
 }
 
-/** Whether a batch has wanted records of a request; takes their kinds out of `wanted`. */
-export function takeKinds(batch: StoredBatch, requestId: string, wanted: Set<ChainKind>): boolean {
-  const { size } = wanted;
-  for (const row of readRows(batch)) if (row.requestId === requestId) wanted.delete(row.kind);
-  return wanted.size < size;
+/** Whether a batch has records of a request of these kinds; removes those it has from `kinds`. */
+export function takeKinds(batch: StoredBatch, requestId: string, kinds: Set<ChainKind>): boolean {
+  const { size } = kinds;
+  for (const row of readRows(batch)) if (row.requestId === requestId) kinds.delete(row.kind);
+  return kinds.size < size;
 }
 
 /** The rows of a batch after a position. */

@@ -8,11 +8,11 @@ export class StatementFailure extends StoreUnavailableError {
   readonly away: boolean;
   constructor(code: string | null) {
     super(`PostgreSQL failed: ${describeCode(code)}`, {
-      applied: code !== null && isUndone(code) ? "no" : "unknown",
+      applied: code !== null && isRolledBack(code) ? "no" : "unknown",
       permanent: code !== null && /^2[23][0-9A-Z]{3}$/.test(code),
     });
     this.code = code;
-    this.away = code === null ? false : isAway(code);
+    this.away = code === null ? false : isDisconnection(code);
   }
 }
 
@@ -26,7 +26,7 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /** Ended by the server in favour of another transaction: the same statement may pass now. */
-export function mayTryAgain(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return error instanceof StatementFailure && ["40001", "40P01"].includes(error.code ?? "");
 }
 
@@ -74,7 +74,7 @@ function describeCode(code: string | null): string {
 const isTlsCode = (code: string) => /CERT|TLS|SSL|EPROTO|SIGNATURE|ISSUER/.test(code);
 
 /** SQLSTATE is five characters; the driver's and the system's codes are longer. */
-function isAway(code: string): boolean {
+function isDisconnection(code: string): boolean {
   if (!/^[0-9A-Z]{5}$/.test(code)) return true;
   return (
     ["08", "53", "58"].includes(code.slice(0, 2)) ||
@@ -84,8 +84,10 @@ function isAway(code: string): boolean {
 }
 
 /** No connection was made, or the statement's error shows that the server rolled back. */
-function isUndone(code: string) {
-  return NOT_CONNECTED.has(code) || code.startsWith("53") || code === "25006" || !isAway(code);
+function isRolledBack(code: string) {
+  return (
+    NOT_CONNECTED.has(code) || code.startsWith("53") || code === "25006" || !isDisconnection(code)
+  );
 }
 
 const NOT_CONNECTED: ReadonlySet<string> = new Set([

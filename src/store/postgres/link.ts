@@ -318,8 +318,8 @@ async function refuseOtherEncoding(query: Query) {
 /** A table or function of the same name exists that our migrations did not create. */
 function isForeign(error: unknown) {
   const codes = ["42P07", "42723"];
-  const isTaken = error instanceof StatementFailure && codes.includes(error.code ?? "");
-  return isTaken || isUniqueViolation(error);
+  const alreadyExists = error instanceof StatementFailure && codes.includes(error.code ?? "");
+  return alreadyExists || isUniqueViolation(error);
 }
 
 const foreign = () =>

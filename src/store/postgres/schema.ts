@@ -58,8 +58,8 @@ ${CHECK_KEY_CHANGE}${ADD_KEY}`;
 
 /**
  * `version` rises with every change of any key, except of last_used_at, in the order of the
- * commits: a trigger takes it from one row whose lock is held until the commit. So who reads on
- * from a version misses nothing.
+ * commits: a trigger takes it from one row whose lock is held until the commit. So a reader that
+ * continues from a version misses no change.
  */
 const KEYS = `
 CREATE TABLE signalbox.key_version (

@@ -71,7 +71,7 @@ export function parsePostgresUrl(text: string): PostgresSettings {
     user: decode(url.username) || undefined,
     password: decode(url.password) || undefined,
     database: decode(url.pathname.slice(1)) || undefined,
-    tls: host === null ? false : readTls(url.searchParams, isThisMachine(host)),
+    tls: host === null ? false : readTls(url.searchParams, isLocalHost(host)),
   };
 }
 
@@ -101,7 +101,7 @@ function readCertificates(file: string): string {
   }
 }
 
-function isThisMachine(host: string) {
+function isLocalHost(host: string) {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 

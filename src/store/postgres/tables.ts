@@ -12,7 +12,7 @@ import {
   limitReads,
 } from "../common-tables.ts";
 import { readBytes, readKeyRecord, readNumber, type Row } from "../rows.ts";
-import { isUniqueViolation, mayTryAgain } from "./failure.ts";
+import { isUniqueViolation, isRetryable } from "./failure.ts";
 import { oneAtATime, type PostgresLink } from "./link.ts";
 import type { Pool } from "./pool.ts";
 import type { LimitLease, LimitLeased, LimitStore } from "../../limits/limit-store.ts";
@@ -110,7 +110,7 @@ export function keyFeed(link: PostgresLink) {
   const watchers = keyWatchers();
   /** Newest published change by key: our own changes come twice, by statement and by reading. */
   const published = new Map<string, number>();
-  let seen = 0;
+  let lastChange = 0;
   const read = oneAtATime(readChanges);
   let timer: ReturnType<typeof setInterval> | null = null;
   let listening: Pool | "starting" | null = null;
@@ -141,11 +141,11 @@ export function keyFeed(link: PostgresLink) {
 
   async function readChanges() {
     for (;;) {
-      const rows = await link.query(CHANGED, [seen]);
+      const rows = await link.query(CHANGED, [lastChange]);
       if (closed) return;
       publish(rows);
       const last = rows.at(-1);
-      if (last !== undefined) seen = readNumber(last, "version");
+      if (last !== undefined) lastChange = readNumber(last, "version");
       if (rows.length < FEED_PAGE) return;
     }
   }
@@ -157,9 +157,9 @@ export function keyFeed(link: PostgresLink) {
     const end = () => {
       ended = true;
       if (listening === "starting") return;
-      const lost = listening;
+      const formerPool = listening;
       listening = null;
-      if (lost !== null) void lost.destroy();
+      if (formerPool !== null) void formerPool.destroy();
     };
     link
       .listen("signalbox_keys", () => void read().catch(() => undefined), end)
@@ -253,7 +253,7 @@ async function leaseLimits(link: PostgresLink, lease: LimitLease): Promise<Limit
         slots: readPairs(row, "slots_leased").map(([held, others]) => ({ held, others })),
       };
     } catch (error) {
-      if (!mayTryAgain(error) || attempt === ATTEMPTS) throw error;
+      if (!isRetryable(error) || attempt === ATTEMPTS) throw error;
     }
   }
 }
@@ -374,17 +374,17 @@ export function rollUpFolder(link: PostgresLink, sealer: EvidenceSealer, works: 
       ...positions[index],
       c: Buffer.from(cell.encode()).toString("base64"),
     }));
-    const done = (await link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.folded;
+    const folded = (await link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.folded;
     const newest = increments.newestMinute();
     if (newest > newestMinute) {
       newestMinute = newest;
-      const written = new Set(positions.map(({ w }) => w));
+      const workspaces = new Set(positions.map(({ w }) => w));
       // A separate statement: a server without this privilege must still count.
       await link
-        .query(PRUNE_MINUTES, [JSON.stringify([...written]), newest - KEPT_MINUTES])
+        .query(PRUNE_MINUTES, [JSON.stringify([...workspaces]), newest - KEPT_MINUTES])
         .catch(() => []);
     }
-    return done === true ? to : from;
+    return folded === true ? to : from;
   }
 
   return {

@@ -16,7 +16,7 @@ import {
   schemaVersionFault,
   type SchemaVersions,
 } from "../schema-version.ts";
-import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
+import { isBusy, cannotOpen } from "./sqlite-failure.ts";
 import { GENESIS } from "../../evidence/chain.ts";
 import { storeConnection } from "./connection.ts";
 import { BATCHES, batchTable } from "./evidence-table.ts";
@@ -131,7 +131,7 @@ export function openToRead(path: string, busyTimeout: number): DatabaseSync {
   try {
     return openChecked(path, busyTimeout);
   } catch (error) {
-    if (!isCannotOpen(error) || !existsSync(path) || existsSync(`${path}-wal`)) throw error;
+    if (!cannotOpen(error) || !existsSync(path) || existsSync(`${path}-wal`)) throw error;
     const url = pathToFileURL(path);
     url.searchParams.set("immutable", "1");
     return openChecked(url, busyTimeout);

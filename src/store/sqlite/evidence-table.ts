@@ -113,12 +113,12 @@ export function batchTable(connection: Connection) {
     },
     /** Batches of a request. @param kinds wanted: an absent one is searched to the end */
     find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
-      const wanted = new Set(kinds);
+      const remaining = new Set(kinds);
       const found: StoredBatch[] = [];
       for (const row of sql.range.iterate(requestId, requestId)) {
         const batch = readBatch(row);
-        if (takeKinds(batch, requestId, wanted)) found.push(batch);
-        if (wanted.size === 0) break;
+        if (takeKinds(batch, requestId, remaining)) found.push(batch);
+        if (remaining.size === 0) break;
       }
       return found;
     },

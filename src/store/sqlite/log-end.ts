@@ -6,7 +6,7 @@ import type { EvidenceFaultCause } from "../../evidence/evidence-store.ts";
 import { readLink, readNumber, readText } from "../rows.ts";
 import { UnusableDatabaseError } from "./database.ts";
 import { BATCH_SQL } from "./evidence-table.ts";
-import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
+import { isBusy, cannotOpen } from "./sqlite-failure.ts";
 
 /** Digits of the position: notes have one length, so that a newer one covers the older. */
 const DIGITS = 15;
@@ -32,7 +32,7 @@ export function headNote(databasePath: string) {
         descriptor ??= openSync(notedHeadPath(databasePath), FLAGS, 0o600);
         writeSync(descriptor, `${String(position).padStart(DIGITS, "0")}:${hash}\n`, 0);
       } catch {
-        // The rows are durable without the note; an older note is still a true one.
+        // The rows are durable without the note, and an older note is still correct.
       }
     },
     /** Reopens the file with the next note: a removed or replaced note is written again. */
@@ -105,7 +105,7 @@ export function diskHead(path: string) {
       }
     } catch (error) {
       // No free descriptor, or a removed file, which the watch of files notices.
-      if (isBusy(error) || isCannotOpen(error)) return expected;
+      if (isBusy(error) || cannotOpen(error)) return expected;
       failures += 1;
       return failures < FAILURES ? expected : "log_unreadable";
     }
@@ -133,16 +133,16 @@ function rowAt(database: DatabaseSync, position: number): ChainLink | null {
 /**
  * Whether a log is the continuation of what was known of it.
  *
- * @param kept the row at the expected position; `null` where there is none, which a prune explains if
+ * @param stored the row at the expected position; `null` where there is none, which a prune explains if
  * the log continues
  */
 export function judge(
   expected: ChainLink,
-  kept: ChainLink | null,
+  stored: ChainLink | null,
   head: ChainLink,
 ): ChainLink | EvidenceFaultCause {
   if (head.position < expected.position) return "log_behind";
-  if ((kept ?? expected).hash !== expected.hash) return "log_differs";
+  if ((stored ?? expected).hash !== expected.hash) return "log_differs";
   if (head.position === expected.position && head.hash !== expected.hash) return "log_differs";
   return head;
 }

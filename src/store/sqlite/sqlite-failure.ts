@@ -38,7 +38,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** Also for a WAL whose index cannot be made beside it. */
-export function isCannotOpen(error: unknown): boolean {
+export function cannotOpen(error: unknown): boolean {
   const code = primaryCode(error);
   return code === 14 || code === 8;
 }

@@ -104,7 +104,7 @@ export function storeEngine(
     appended: (records, head) => {
       rollUps.appended(records, head.position);
       newest = head;
-      // Before the reply: what was answered is then noted.
+      // Before the reply, so that every confirmed row is covered by the note.
       watch?.noteHead(head);
     },
     countTo: rollUps.write,
@@ -175,11 +175,11 @@ export function storeEngine(
 
   /** Watchers get a change before its caller: messages between threads keep their order. */
   function publishOwn() {
-    const seen = seenDataVersion;
+    const before = seenDataVersion;
     // If publishing fails, the next poll does it: this process must not miss a revocation on disk.
     seenDataVersion = -1;
     publishKeys();
-    seenDataVersion = seen;
+    seenDataVersion = before;
   }
 
   function publishKeys() {

@@ -186,7 +186,7 @@ function fileSizes(database: DatabaseSync) {
   const pageCount = database.prepare("PRAGMA page_count");
   const versionStatement = database.prepare("PRAGMA data_version");
   // Older versions take NOOP for a real checkpoint.
-  const countFrames = isAtLeast(database, [3, 51])
+  const countFrames = supportsVersion(database, [3, 51])
     ? database.prepare("PRAGMA wal_checkpoint(NOOP)")
     : null;
   const pageSize = readNumber(database.prepare("PRAGMA page_size").get(), "page_size");
@@ -241,7 +241,10 @@ function fileSizes(database: DatabaseSync) {
   };
 }
 
-function isAtLeast(database: DatabaseSync, [major, minor]: readonly [number, number]): boolean {
+function supportsVersion(
+  database: DatabaseSync,
+  [major, minor]: readonly [number, number],
+): boolean {
   const { version } = database.prepare("SELECT sqlite_version() AS version").get() ?? {};
   const [first = 0, second = 0] = String(version).split(".").map(Number);
   return first > major || (first === major && second >= minor);

@@ -304,8 +304,8 @@ export function rollUpTable(connection: Connection, log: BatchTable) {
     const newest = increments.newestMinute();
     if (newest <= newestMinute) return;
     newestMinute = newest;
-    const written = new Set(increments.entries().map(({ workspace }) => workspace ?? ""));
-    for (const workspace of written) sql.prune.run(workspace, newest - KEPT_MINUTES);
+    const workspaces = new Set(increments.entries().map(({ workspace }) => workspace ?? ""));
+    for (const workspace of workspaces) sql.prune.run(workspace, newest - KEPT_MINUTES);
   }
 
   function reset() {

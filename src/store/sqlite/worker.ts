@@ -45,7 +45,7 @@ async function openDoor(settings: Door, engine: StoreEngine): Promise<StoreDoor>
   const opening = storeDoor(settings, {
     answer: (request) => engine.answer(request, Date.now()),
     settle: engine.settle,
-    refused: (description) => post({ type: "refused", description }),
+    onRefused: (description) => post({ type: "refused", description }),
   });
   try {
     await opening.listen();

@@ -11,9 +11,9 @@ function variants(undone: readonly (string | null)[], done: readonly string[]): 
   return {
     base: deciding("base"),
     head: deciding("head"),
-    undone: undone.map((result) => (result === null ? null : deciding(result))),
+    reverted: undone.map((result) => (result === null ? null : deciding(result))),
     isRename: () => false,
-    done: (unit) => Promise.resolve(deciding(done[unit] ?? "base")),
+    applied: (unit) => Promise.resolve(deciding(done[unit] ?? "base")),
   };
 }
 

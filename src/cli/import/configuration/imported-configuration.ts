@@ -168,7 +168,7 @@ export class ImportedConfiguration implements Reading {
       return "the name of the model has another region than the address: correct one of them";
     const sample = presetOf(provider.preset)?.sample;
     const exact =
-      sample?.upstream_model === upstream && listed(sample.row.operations).includes(operation);
+      sample?.upstream_model === upstream && textsOf(sample.row.operations).includes(operation);
     const model = this.#model(provider, draft, sample, exact);
     if (model === null)
       return "the length of its vectors is not known: add `output_vector_size` and `max_input_tokens` to its `model_info`, and import again";
@@ -249,12 +249,12 @@ export class ImportedConfiguration implements Reading {
     exact: boolean,
   ): readonly Capability[] {
     if (operation === "embed" || operation === "rerank") return [];
-    const ofSample = listed(sample?.row.capabilities).filter(
+    const ofSample = textsOf(sample?.row.capabilities).filter(
       (name) => isCapability(name) && !HOSTED.has(name),
     );
     const assumed = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
-    const isStated = ([...COMMON, "image_input"] as const).every((name) => stated.has(name));
-    if (!exact && operation === "generate" && !isStated) {
+    const statesAll = ([...COMMON, "image_input"] as const).every((name) => stated.has(name));
+    if (!exact && operation === "generate" && !statesAll) {
       const models = this.assumed.get(preset ?? "") ?? new Map<string, Origin>();
       this.assumed.set(preset ?? "", models.set(upstream, origin));
     }
@@ -266,7 +266,7 @@ export class ImportedConfiguration implements Reading {
 
 /** The operations that a provider's protocol and flags allow. */
 function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operations"] {
-  const flags = listed(row.flags ?? presetOf(preset)?.provider.flags);
+  const flags = textsOf(row.flags ?? presetOf(preset)?.provider.flags);
   return facts.operations.filter((operation) =>
     flags.every((flag) => rowOf(facts.flags, flag)?.leaves?.includes(operation) ?? true),
   );
@@ -278,15 +278,15 @@ function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelDraft) {
   const lengths = model?.dimensions ?? [];
   const longest = lengths.length > 1 ? lengths.at(-1) : null;
   const length = Math.floor(dimensions ?? 0);
-  const isStated = length >= 1 && length <= 65_536;
+  const hasLength = length >= 1 && length <= 65_536;
   const window = tokens(contextWindow) ?? model?.window ?? null;
   if (window === null) return null;
-  if (isStated && !lengths.includes(length))
+  if (hasLength && !lengths.includes(length))
     return { dimensions: [length], defaultLength: null, window };
   if (lengths.length === 0) return null;
   return {
     dimensions: lengths,
-    defaultLength: isStated ? length : (model?.default ?? longest ?? null),
+    defaultLength: hasLength ? length : (model?.default ?? longest ?? null),
     window,
   };
 }
@@ -302,7 +302,7 @@ function tokens(value: number | null = null) {
   return value === null || value < 1 ? null : Math.min(1_000_000_000, Math.floor(value));
 }
 
-function listed(value: JsonValue | undefined): readonly string[] {
+function textsOf(value: JsonValue | undefined): readonly string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 

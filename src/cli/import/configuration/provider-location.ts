@@ -12,7 +12,7 @@ import { asId } from "./rows.ts";
  */
 export const UNSTATED = "unstated";
 /** Region of hosts in the operator's network. */
-export const OWN = "on-premises";
+export const ON_PREMISES = "on-premises";
 
 interface ProviderLocation {
   readonly region: string;
@@ -37,27 +37,28 @@ interface PlacedProvider {
 /**
  * The address of a provider, and the region in which it processes. Reports doubts about both.
  *
- * @param given base URL of the source, valid; `null`: that of the preset.
- * @param wanted region in the source.
+ * @param address base URL of the source, valid; `null`: that of the preset.
+ * @param wantedRegion region in the source.
  */
 export function placeProvider(
   preset: Preset | undefined,
-  given: string | null,
-  wanted: string | null,
+  address: string | null,
+  wantedRegion: string | null,
   origin: Origin,
   { report }: Reading,
 ): PlacedProvider {
-  const claimed = wanted === null || wanted === "" ? null : asId(wanted, UNSTATED);
+  const claimed =
+    wantedRegion === null || wantedRegion === "" ? null : asId(wantedRegion, UNSTATED);
   const { region, baseUrl, doubt } =
-    given === null ? ofPreset(preset, claimed) : ofAddress(preset, given, claimed);
+    address === null ? ofPreset(preset, claimed) : ofAddress(preset, address, claimed);
   if (doubt !== undefined) report.add("decide", origin, doubt);
-  if (baseUrl === null) return { region, isPrivate: region === OWN, address: {} };
+  if (baseUrl === null) return { region, isPrivate: region === ON_PREMISES, address: {} };
   const { protocol, hostname } = new URL(baseUrl);
   const isPrivate = isOwnHost(hostname);
   // The preset of a model server would let a name of the internet lead into the operator's network.
-  const isWider = preset?.provider.network === "private" && !hostname.endsWith(".invalid");
-  const isPlain = protocol === "http:" && !/^(?:localhost|\[::1\]|127\..*)$/.test(hostname);
-  if (isPlain)
+  const widensNetwork = preset?.provider.network === "private" && !hostname.endsWith(".invalid");
+  const isUnencrypted = protocol === "http:" && !/^(?:localhost|\[::1\]|127\..*)$/.test(hostname);
+  if (isUnencrypted)
     report.add(
       isPrivate ? "decide" : "changed",
       origin,
@@ -69,9 +70,9 @@ export function placeProvider(
     region,
     isPrivate,
     address: {
-      base_url: isPlain && !isPrivate ? baseUrl.replace(/^http:/, "https:") : baseUrl,
-      ...((isPrivate || isWider) && { network: isPrivate ? "private" : "public" }),
-      ...(isPlain && isPrivate && { plaintext: true }),
+      base_url: isUnencrypted && !isPrivate ? baseUrl.replace(/^http:/, "https:") : baseUrl,
+      ...((isPrivate || widensNetwork) && { network: isPrivate ? "private" : "public" }),
+      ...(isUnencrypted && isPrivate && { plaintext: true }),
     },
   };
 }
@@ -101,7 +102,7 @@ function ofPreset(preset: Preset | undefined, claimed: string | null): ProviderL
   const [widest, url] = all.find(([name]) => name === "global") ?? all[0] ?? ["global", ""];
   if (claimed !== null && area !== null && area.length > 1 && url.includes(widest))
     return { region: claimed, baseUrl: url.replaceAll(widest, claimed) };
-  const isCertain = widest === "global" || widest === OWN || all.length === 1;
+  const isCertain = widest === "global" || widest === ON_PREMISES || all.length === 1;
   if (claimed === null && isCertain) return { region: widest, baseUrl: null };
   const doubt = `the region is not known here: \`${widest}\` is written; docs/presets.md lists the others`;
   return { region: widest, baseUrl: null, doubt };
@@ -109,19 +110,21 @@ function ofPreset(preset: Preset | undefined, claimed: string | null): ProviderL
 
 function ofAddress(
   preset: Preset | undefined,
-  given: string,
+  address: string,
   claimed: string | null,
 ): ProviderLocation {
   const bare = (url: string) => url.replace(/\/+$/, "");
-  const listed = Object.entries(preset?.regions ?? {}).find(([, url]) => bare(url) === bare(given));
-  if (listed !== undefined) return { region: listed[0], baseUrl: null };
-  const { hostname } = new URL(given);
+  const regionEntry = Object.entries(preset?.regions ?? {}).find(
+    ([, url]) => bare(url) === bare(address),
+  );
+  if (regionEntry !== undefined) return { region: regionEntry[0], baseUrl: null };
+  const { hostname } = new URL(address);
   const shown = hostEvidence(hostname);
-  if (shown !== null) return { region: shown.location.at(-1) ?? "global", baseUrl: given };
-  const region = claimed ?? (isOwnHost(hostname) ? OWN : UNSTATED);
-  if (region !== UNSTATED) return { region, baseUrl: given };
+  if (shown !== null) return { region: shown.location.at(-1) ?? "global", baseUrl: address };
+  const region = claimed ?? (isOwnHost(hostname) ? ON_PREMISES : UNSTATED);
+  if (region !== UNSTATED) return { region, baseUrl: address };
   const doubt = `the source does not state where this provider processes data: region \`${UNSTATED}\` is written; write the real one`;
-  return { region, baseUrl: given, doubt };
+  return { region, baseUrl: address, doubt };
 }
 
 const OPEN_SERVER: JsonObject = { dialect: "openai-chat", flags: ["no_store_field"] };
@@ -144,9 +147,9 @@ export function presetAt(
   base: string | null,
 ): { readonly preset: string | null; readonly row: JsonObject } {
   const other = preset === null ? OPEN_SERVER : PROTOCOLS[preset];
-  const isOther =
+  const isOtherHost =
     preset === null || (base !== null && !PROTOCOL_HOSTS.test(new URL(base).hostname));
-  return other !== undefined && isOther ? { preset: null, row: other } : { preset, row: {} };
+  return other !== undefined && isOtherHost ? { preset: null, row: other } : { preset, row: {} };
 }
 
 /**

@@ -9,7 +9,7 @@ import { ID_FORM } from "../../terminal/command-line.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
 
 /** A rule that the generated policies share. */
-const HELD = `held contains label if some label in input.workspace.labels
+const HELD_LABELS = `held contains label if some label in input.workspace.labels
 
 held contains label if some label in input.key.labels
 `;
@@ -66,7 +66,7 @@ untagged := ${set(untagged)}
 
 all_labels := ${set([...tags.values()].flat())}
 
-${HELD}
+${HELD_LABELS}
 pass.tag_matches contains candidate.id if {
 	some candidate in input.candidates
 	count(tags[candidate.id] & held) > 0
@@ -107,7 +107,7 @@ package signalbox.policy.imported_guardrails
 # Routes of which the source checked the content of requests or answers.
 guarded := ${set(routes)}
 
-${HELD}
+${HELD_LABELS}
 pass.guardrail_replaced if not input.request.route in guarded
 
 # Label of keys whose callers check content themselves.
@@ -210,7 +210,7 @@ package signalbox.policy.conditional_routing
 # Routes with branches.
 branching := ${set(routes.keys())}
 
-${HELD}
+${HELD_LABELS}
 pass.branch_chosen contains candidate.id if {
 	not input.request.route in branching
 	some candidate in input.candidates
@@ -441,7 +441,7 @@ export class Secrets {
   }
 
   /** A variable that the source names; `null` where the name is invalid. */
-  named(name: string): string | null {
+  ofName(name: string): string | null {
     return VARIABLE.test(name) ? this.#add(name, []) : null;
   }
 

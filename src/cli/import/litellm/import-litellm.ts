@@ -113,7 +113,7 @@ async function withIncludes(tree: MapNode, file: ImportedFile, reading: Reading)
     const folder = dirname(file.path);
     const path = join(folder, name);
     // A configuration of another author must not show which files this machine has.
-    if (isAbsolute(name) || win32.isAbsolute(name) || !(await isBelow(folder, path))) {
+    if (isAbsolute(name) || win32.isAbsolute(name) || !(await isInFolder(folder, path))) {
       findings.add(
         "WRONG_VALUE",
         origin.at,
@@ -146,7 +146,7 @@ async function withIncludes(tree: MapNode, file: ImportedFile, reading: Reading)
  * Whether a path leads below a folder, through links too; an absent file is reported when it is
  * read.
  */
-async function isBelow(folder: string, path: string): Promise<boolean> {
+async function isInFolder(folder: string, path: string): Promise<boolean> {
   const real = await realpath(path).catch(() => null);
   const leads = real === null ? relative(folder, path) : relative(await realpath(folder), real);
   return leads !== ".." && !leads.startsWith(`..${sep}`) && !isAbsolute(leads);
@@ -183,14 +183,14 @@ function namesUsed(
   const tenants = ["teams", "keys", "virtual_keys"].filter(
     (section) => root.item(section)?.node.kind === "list",
   );
-  const listed = [
+  const references = [
     ...fallbacks.values(),
     defaultFallbacks,
     ...tenants.flatMap((section) => root.rows(section).map((row) => row.texts("models"))),
   ];
   return new Set([
     ...fallbacks.keys(),
-    ...listed.flat().map(({ text }) => text),
+    ...references.flat().map(({ text }) => text),
     ...aliases.map(({ name }) => name),
   ]);
 }
@@ -278,22 +278,25 @@ function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration
  * of routes.yaml is one model, so the user has to name the others.
  *
  * @param groups is added to.
- * @param named names that the file uses elsewhere.
+ * @param requestedNames names that the file uses elsewhere.
  */
 function expandWildcards(
   wildcards: readonly Row[],
   groups: Groups,
-  named: ReadonlySet<string>,
+  requestedNames: ReadonlySet<string>,
   imported: ImportedConfiguration,
 ) {
   const exact = new Set(groups.keys());
   for (const { name: pattern, model, params, deploy } of wildcards) {
-    const wanted = [...new Set([...imported.answers.models, ...named])].flatMap((name) => {
-      const star = starOf(pattern, name);
-      return star === null ? [] : [[name, star] as const];
-    });
-    const sample = wanted.length === 0 ? sampleOf(model) : null;
-    const rows = sample === null ? wanted : [[pattern.replace("*", () => sample), sample] as const];
+    const matches = [...new Set([...imported.answers.models, ...requestedNames])].flatMap(
+      (name) => {
+        const star = starOf(pattern, name);
+        return star === null ? [] : [[name, star] as const];
+      },
+    );
+    const sample = matches.length === 0 ? sampleOf(model) : null;
+    const rows =
+      sample === null ? matches : [[pattern.replace("*", () => sample), sample] as const];
     // A row without a star comes before a pattern.
     const added = rows
       .filter(([name, star]) => !exact.has(name) && addTo(groups, name, deploy(star)))

@@ -6,7 +6,7 @@ import {
   type Address,
   baseUrlOf,
   missingAddress,
-  OWN,
+  ON_PREMISES,
   placeProvider,
   presetAt,
   UNSTATED,
@@ -74,10 +74,10 @@ export function splitModel(model: string, custom: string | null) {
   const [first = "", ...rest] = model.split("/");
   const isPrefixed =
     rest.length > 0 && (custom === null ? Object.hasOwn(PROVIDERS, first) : first === custom);
-  const named = isPrefixed
+  const prefixName = isPrefixed
     ? first
     : (custom ?? table.unprefixed.find(({ form }) => new RegExp(form).test(model))?.prefix);
-  const prefix = named ?? (rest.length > 0 ? first : "");
+  const prefix = prefixName ?? (rest.length > 0 ? first : "");
   return {
     prefix,
     row: rowOf(PROVIDERS, prefix),
@@ -113,9 +113,9 @@ export function connectionOf(
   surroundings: Surroundings,
   imported: ImportedConfiguration,
 ): Connection | string {
-  const written = params.plain("model", "the model");
-  if (written === null) return "`litellm_params.model` does not name the model that is called";
-  const { prefix, row, name } = splitModel(written, params.text("custom_llm_provider"));
+  const modelText = params.plain("model", "the model");
+  if (modelText === null) return "`litellm_params.model` does not name the model that is called";
+  const { prefix, row, name } = splitModel(modelText, params.text("custom_llm_provider"));
   if (row === undefined)
     return "this provider of LiteLLM has no preset here; if it speaks OpenAI's protocol, write `openai/` before the model and set `api_base`";
   const form = row.models?.find((one) => new RegExp(one.form).test(name));
@@ -125,39 +125,40 @@ export function connectionOf(
   const upstream = bare.replace(/^responses\//, "");
   const address = addressOf(params, prefix, row, surroundings, imported);
   const missing = address?.missing ?? null;
-  const { preset: named, path = "" } = presetFor(row, form?.preset, params, isResponses);
-  const { preset, row: shape } = presetAt(named, address?.base ?? null);
+  const { preset: presetName, path = "" } = presetFor(row, form?.preset, params, isResponses);
+  const { preset, row: shape } = presetAt(presetName, address?.base ?? null);
   const facts = presetOf(preset);
   // The preset has a placeholder of its own, in the form of the provider's hosts.
   const connect = rowOf(CLOUDS, row.cloud);
-  const hasForm = connect === undefined && facts?.address !== undefined;
+  const hasPlaceholder = connect === undefined && facts?.address !== undefined;
   const base =
-    address === null || (missing !== null && hasForm)
+    address === null || (missing !== null && hasPlaceholder)
       ? null
       : `${address.base}${address.base.endsWith(path) ? "" : path}`;
   const version = versionOf(params, preset, row);
   const cloud = connect?.(params, form?.row, base, imported);
-  const given = cloud?.baseUrl ?? base;
+  const baseUrl = cloud?.baseUrl ?? base;
   const claimed = region ?? (row.forwards === true ? UNSTATED : null);
-  const isUnpinned =
-    claimed !== null && cloud === undefined && given === null && facts?.regions !== undefined;
+  const ignoresRegion =
+    claimed !== null && cloud === undefined && baseUrl === null && facts?.regions !== undefined;
   // The region of the source does not change the host that is called.
   const location = placeProvider(
     facts,
-    given,
-    cloud?.region ?? (isUnpinned ? null : claimed),
+    baseUrl,
+    cloud?.region ?? (ignoresRegion ? null : claimed),
     params.origin("api_base"),
     imported,
   );
-  if (isUnpinned)
+  if (ignoresRegion)
     imported.report.add(
       "decide",
       params.origin("region_name"),
       "the address does not pin the region: docs/presets.md has addresses that do",
     );
   const variable = row.variable ?? presetVariable(preset);
-  const isOpen =
-    variable === null || (preset === null && (location.isPrivate || location.region === OWN));
+  const isKeyOptional =
+    variable === null ||
+    (preset === null && (location.isPrivate || location.region === ON_PREMISES));
   const provider = imported.provider({
     preset,
     name: nameOf(preset ?? prefix, location.region, missing, location.address.base_url),
@@ -170,7 +171,7 @@ export function connectionOf(
           params,
           preset,
           variable ?? `${prefix.toUpperCase()}_API_KEY`,
-          isOpen,
+          isKeyOptional,
           location.isPrivate,
           imported,
         )),
@@ -213,11 +214,11 @@ function addressOf(
   imported: ImportedConfiguration,
 ): Address | null {
   const variable = `${prefix.toUpperCase()}_API_BASE`;
-  const given =
+  const source =
     params.first(ADDRESSES) ??
     settings.item("api_base") ??
     environment.first([variable, `${prefix.toUpperCase()}_BASE_URL`]);
-  if (given === null) {
+  if (source === null) {
     if (row.base !== undefined) return { base: row.base, missing: null };
     if (row.preset !== null && row.hasNoDefault !== true) return null;
     return missingAddress(
@@ -227,13 +228,11 @@ function addressOf(
       imported,
     );
   }
-  const written = textOf(given);
-  const set = written.startsWith(REFERENCE)
-    ? environment.item(written.slice(REFERENCE.length))
-    : null;
-  const address = baseUrlOf(textOf(set ?? given), given, imported);
+  const text = textOf(source);
+  const set = text.startsWith(REFERENCE) ? environment.item(text.slice(REFERENCE.length)) : null;
+  const address = baseUrlOf(textOf(set ?? source), source, imported);
   if (address.missing !== null) return address;
-  for (const item of [given, set ?? []].flat())
+  for (const item of [source, set ?? []].flat())
     imported.report.add("carried", item, "`base_url` of the provider");
   return { ...address, base: address.base.replace(new RegExp(row.trim ?? "^"), "") };
 }
@@ -264,12 +263,12 @@ function versionOf(
   return version;
 }
 
-/** @param isOpen whether the server needs no key where the source has none. */
+/** @param isKeyOptional whether the server needs no key where the source has none. */
 function keyOf(
   params: Fields,
   preset: string | null,
   suggested: string,
-  isOpen: boolean,
+  isKeyOptional: boolean,
   isPrivate: boolean,
   imported: ImportedConfiguration,
 ) {
@@ -277,7 +276,7 @@ function keyOf(
   if (token !== null) return { auth: { bearer: { env: token } } };
   const variable = variableOf(params, "api_key", suggested, imported);
   if (variable !== null || params.has("api_key")) return keyedAuth(preset, variable);
-  if (!isOpen) return keyedAuth(preset, imported.secrets.named(suggested));
+  if (!isKeyOptional) return keyedAuth(preset, imported.secrets.ofName(suggested));
   if (preset === null || !isPrivate) imported.report.add("decide", params, MISSING_KEY);
   return keyedAuth(preset, null);
 }
@@ -296,10 +295,10 @@ function variableOf(
   const text = fields.text(name);
   if (text === null) return null;
   if (text.startsWith(REFERENCE)) {
-    const variable = secrets.named(text.slice(REFERENCE.length));
+    const variable = secrets.ofName(text.slice(REFERENCE.length));
     if (variable !== null) fields.note("carried", name, `environment variable \`${variable}\``);
     else fields.note("decide", name, `names no environment variable; \`${suggested}\` is written`);
-    return variable ?? secrets.named(suggested) ?? suggested;
+    return variable ?? secrets.ofName(suggested) ?? suggested;
   }
   if (!isKeyPlaceholder(text)) return literalKey(fields, name, suggested, secrets);
   fields.note("carried", name, "no key: `auth: none`");
@@ -314,7 +313,10 @@ function nameOf(
 ): string {
   const label = missing ?? (address === undefined ? null : labelOf(new URL(address).hostname));
   if (label !== null) return asId(`${base}-${label}`, base);
-  return asId(["global", OWN, UNSTATED].includes(region) ? base : `${base}-${region}`, base);
+  return asId(
+    ["global", ON_PREMISES, UNSTATED].includes(region) ? base : `${base}-${region}`,
+    base,
+  );
 }
 
 /** The part of a host that distinguishes accounts or servers; `null` for IP addresses. */
@@ -362,7 +364,7 @@ function connectAmazon(
     if (item === null) continue;
     const variable = name.toUpperCase();
     const text = params.text(name) ?? "";
-    if (isReference(item.node)) secrets.named(variable);
+    if (isReference(item.node)) secrets.ofName(variable);
     else secrets.literal(text, variable, item);
     if (text === `${REFERENCE}${variable}`)
       params.note("carried", name, `environment variable \`${variable}\``);
@@ -384,11 +386,11 @@ function connectAmazon(
     ...(profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile) && { profile }),
     ...(isOwnHost && { region: region ?? "us-east-1" }),
   };
-  const isPlain = credentials === "env" && row === undefined && !isOwnHost;
+  const usesDefaultAuth = credentials === "env" && row === undefined && !isOwnHost;
   const host = row?.dialect === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
   const hasPresetHost = row === undefined && shown !== null;
   return {
-    auth: isPlain ? {} : { auth: { aws_sigv4: signing } },
+    auth: usesDefaultAuth ? {} : { auth: { aws_sigv4: signing } },
     region: shown,
     baseUrl: base ?? (hasPresetHost ? null : `https://${host}.${region ?? "REGION"}.amazonaws.com`),
   };
@@ -406,7 +408,7 @@ function connectGoogle(
   ...[params, , base, { report }]: Parameters<typeof connectAmazon>
 ): ReturnType<typeof connectAmazon> {
   const project = params.plain("vertex_project", "the project") ?? "PROJECT";
-  const named = namedRegion(
+  const region = namedRegion(
     params,
     "vertex_location",
     /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/,
@@ -422,7 +424,7 @@ function connectGoogle(
   if (project === "PROJECT")
     report.add("decide", params, "no project is given: replace PROJECT with yours");
   // A location that the environment has is not LiteLLM's default.
-  const location = named ?? (hasLocation ? "REGION" : "us-central1");
+  const location = region ?? (hasLocation ? "REGION" : "us-central1");
   const owner = /(?:^|\/)claude/.test(params.text("model") ?? "") ? "anthropic" : "google";
   const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
   return {

@@ -63,11 +63,11 @@ function balanceOf(router: Fields): Balance {
 export function routeSettings({ router, litellm }: Settings, { report }: Reading) {
   /** Name → names tried after it. */
   const fallbacks = new Map<string, readonly SourceText[]>();
-  const both = [router, litellm];
-  for (const section of both.toReversed()) {
+  const sections = [router, litellm];
+  for (const section of sections.toReversed()) {
     for (const row of section.rows("fallbacks")) {
       for (const [name, item] of row.entries()) {
-        const listed = section.itemsOf(item).filter((one) => {
+        const targets = section.itemsOf(item).filter((one) => {
           if (one.node.kind === "scalar") return true;
           const text = "a fallback with parameters of its own: write a route for it";
           report.add("decide", one, text, "whole");
@@ -75,13 +75,13 @@ export function routeSettings({ router, litellm }: Settings, { report }: Reading
         });
         fallbacks.set(
           name,
-          listed.flatMap((one) => section.textsOf(one)),
+          targets.flatMap((one) => section.textsOf(one)),
         );
       }
     }
   }
   const names = ["num_retries", "max_retries"];
-  const [retries = null] = both.flatMap((section) =>
+  const [retries = null] = sections.flatMap((section) =>
     names.flatMap((name) => section.number(name) ?? []),
   );
   return {
@@ -184,9 +184,9 @@ export function addRoutes(
   const ids = new Map([...groups].map(([name, { id }]) => [name, id]));
   for (const group of groups.values()) addRoute(group, group.id, groups, settings, imported);
   const { fallbacks, defaultFallbacks, aliases } = settings;
-  for (const [name, listed] of fallbacks) {
+  for (const [name, targets] of fallbacks) {
     if (groups.has(name) || name === "*") continue;
-    for (const { origin } of listed)
+    for (const { origin } of targets)
       report.add("decide", origin, `falls back from ${quote(name)}, which is not a route`);
   }
   if (fallbacks.has("*") || [...groups.keys()].every((name) => fallbacks.has(name)))
@@ -270,15 +270,15 @@ function addRoute(
   if (head === undefined) return;
   const { balance, retries } = settings;
   const fallbacks = fallbacksOf(group, head, groups, settings, imported);
-  const isShared = balance === "weighted";
-  if (!isShared) omitWeights(first, `\`${balance}\` shares by what it measures, not by weights`);
+  const isWeighted = balance === "weighted";
+  if (!isWeighted) omitWeights(first, `\`${balance}\` shares by what it measures, not by weights`);
   omitWeights(later, "a fallback has no share");
   const calls = 1 + Math.max(0, Math.floor(retries ?? 0)) + peers.length + fallbacks.length;
   imported.routes.push({
     id,
     endpoints: [head.endpoint, ...peers.map(({ endpoint }) => endpoint)],
     balance,
-    ...(isShared && { weights: sharesOf(first) }),
+    ...(isWeighted && { weights: sharesOf(first) }),
     fallbacks,
     maxAttempts: retries === null ? null : Math.min(MOST_ATTEMPTS, calls),
     origins: [head.params],
@@ -387,10 +387,10 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
     const workspace = team ?? workspaces[0]?.id ?? answers.workspace;
     if (team === undefined) key.note("decide", "team_id", "there is no such team in the file");
     if (isBlocked(key, "key", imported)) continue;
-    const listed = listedRoutes(key, names, imported);
+    const routeIds = listedRoutes(key, names, imported);
     const label = asId(`only-${owner}`, "only-key");
-    if (listed !== null) {
-      lists.set(label, listed);
+    if (routeIds !== null) {
+      lists.set(label, routeIds);
       labels.add(label);
       report.add(
         "carried",
@@ -398,10 +398,10 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
         `policy \`key-routes\`, for keys with the label \`${label}\``,
       );
     }
-    const routes = listed ?? workspaces.find(({ id }) => id === workspace)?.routes ?? [];
+    const routes = routeIds ?? workspaces.find(({ id }) => id === workspace)?.routes ?? [];
     const limits = limitFlags(limitsOf(key, isPriced(imported, routes)));
     keyCommands.push(
-      `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${listed === null ? "" : ` --labels ${label}`}${limits}`,
+      `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${routeIds === null ? "" : ` --labels ${label}`}${limits}`,
     );
     report.add(
       "decide",
@@ -424,12 +424,12 @@ const ALL: ReadonlySet<string> = new Set(["all-proxy-models", "all-team-models",
 
 /** Ids of the routes that a list of models names; `null`: all. */
 function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }: Reading) {
-  const listed = fields.texts("models");
-  if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) {
+  const models = fields.texts("models");
+  if (models.length === 0 || models.some(({ text }) => ALL.has(text))) {
     fields.note("carried", "models", "`approve.routes`: all");
     return null;
   }
-  const found = listed.flatMap(({ text, origin }) => {
+  const found = models.flatMap(({ text, origin }) => {
     if (text === "no-default-models") {
       report.add("carried", origin, "`approve.routes`: none besides those that are listed");
       return [];
@@ -516,10 +516,10 @@ function limitsOf(fields: Fields, priced: boolean): JsonObject {
   }
   const per = rowOf(PERIODS, text);
   fields.note("changed", "budget_duration", "`limits.budget.per`, or the line of `max_budget`");
-  const isCounted = usd >= 0.000_001 && per !== undefined && priced;
-  if (isCounted) limits.budget = { usd: Math.min(1_000_000_000, usd), per };
+  const isEnforceable = usd >= 0.000_001 && per !== undefined && priced;
+  if (isEnforceable) limits.budget = { usd: Math.min(1_000_000_000, usd), per };
   fields.note(
-    isCounted ? "changed" : "decide",
+    isEnforceable ? "changed" : "decide",
     "max_budget",
     usd < 0.000_001
       ? "a budget of 0: leave the workspace out, or approve no route"

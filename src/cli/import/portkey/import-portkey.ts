@@ -91,7 +91,7 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
   const plans = targetsOf(config, imported);
   const parts: { readonly plan: Plan; readonly when: Branch["when"] }[] = [];
   /** Routes of targets whose conditions labels cannot express. */
-  const named = new Map<Plan, string>();
+  const namedRoutes = new Map<Plan, string>();
   for (const row of strategy.rows("conditions")) {
     const then = row.text("then") ?? "";
     const query = row.fields("query");
@@ -114,11 +114,11 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
         if (addGuarded(plan, route, row, run)) report.add("carried", row, carried, "whole");
       }
     } else if (when === null) {
-      const earlier = named.get(plan);
+      const earlier = namedRoutes.get(plan);
       const route = earlier ?? routeNames.take(`${id}/${asName(then, "branch")}`);
-      const isWritten = earlier !== undefined || addGuarded(plan, route, row, run);
-      if (isWritten) named.set(plan, route);
-      const others = isWritten
+      const isAdded = earlier !== undefined || addGuarded(plan, route, row, run);
+      if (isAdded) namedRoutes.set(plan, route);
+      const others = isAdded
         ? `, or let callers name the route ${quote(route)}, which has its targets`
         : "";
       report.add(
@@ -370,12 +370,12 @@ function chooseTargets(
   }
   const isConditional = mode === "conditional";
   const name = strategy.text("default");
-  const chosen =
+  const target =
     (isConditional ? rows.find((row) => row.text("name") === name) : undefined) ?? rows[0];
   const why = isConditional
     ? "only the default target is written"
     : "`single` uses the first target only";
-  for (const row of rows) if (row !== chosen) report.add("left_out", row, why);
+  for (const row of rows) if (row !== target) report.add("left_out", row, why);
   if (isConditional) {
     strategy.item("conditions");
     report.add(
@@ -392,7 +392,7 @@ function chooseTargets(
       "write single, fallback, loadbalance or conditional",
     );
   }
-  return chosen === undefined ? [] : [chosen];
+  return target === undefined ? [] : [target];
 }
 
 /**
@@ -425,13 +425,13 @@ function addPlan(
   ) => {
     const [primary, ...peers] = tier;
     if (primary === undefined) return;
-    const isShared =
+    const isWeighted =
       tier.some(({ weight }) => weight > 0) &&
       peers.some(({ weight }) => weight !== primary.weight);
     routes.push({
       ...row,
       endpoints: [primary.endpoint, ...peers.map(({ endpoint }) => endpoint)],
-      ...(isShared && { weights: weightsOf(tier) }),
+      ...(isWeighted && { weights: weightsOf(tier) }),
       origins: [origin],
     });
   };

@@ -56,12 +56,12 @@ export function endpointOf(
 ): PlannedEndpoint | null {
   const { report, findings, answers, secrets } = imported;
   const override = fields.fields("override_params");
-  const written = override.text("model");
+  const modelText = override.text("model");
   override.noteRest([], {
     outcome: "left_out",
     text: "defaults are not added to requests; a policy can lower `max_output_tokens`",
   });
-  const [, ofModel, named] = /^@([^/]+)\/(.+)$/.exec(written ?? "") ?? [];
+  const [, ofModel, modelName] = /^@([^/]+)\/(.+)$/.exec(modelText ?? "") ?? [];
   const vendorName = fields.text("provider")?.replace(/^@/, "") ?? ofModel ?? null;
   const slug = fields.text("virtual_key") ?? vendorName;
   // A slug of the catalogue that only contains a vendor's name is not guessed.
@@ -88,8 +88,9 @@ export function endpointOf(
   const address = addressOf(fields, vendor, slug, path, imported);
   const { preset, row: shape } = presetAt(vendor, address?.base ?? null);
   const facts = presetOf(preset);
-  const model = deployment ?? named ?? written ?? answers.models[0] ?? facts?.sample.upstream_model;
-  if (written === null && deployment === null)
+  const model =
+    deployment ?? modelName ?? modelText ?? answers.models[0] ?? facts?.sample.upstream_model;
+  if (modelText === null && deployment === null)
     report.add(
       "decide",
       fields,
@@ -102,7 +103,7 @@ export function endpointOf(
   if (model === undefined || !/^[!-~]{1,256}$/.test(model))
     return refuse("no model is given, and none is known: add `override_params.model`");
   // The operator names deployments; capabilities follow from the model.
-  const base = deployment === null ? null : (named ?? written);
+  const base = deployment === null ? null : (modelName ?? modelText);
   const operation = operationOf(modeOf(null, base ?? model));
   if (operation === null)
     return refuse("this kind of call is not served; chat, vectors, rerank and moderations are");
@@ -118,9 +119,9 @@ export function endpointOf(
   }
   const missing = address?.missing ?? null;
   // The preset has a placeholder of its own, in the form of the provider's hosts.
-  const given = missing !== null && facts?.address !== undefined ? null : (address?.base ?? null);
+  const baseUrl = missing !== null && facts?.address !== undefined ? null : (address?.base ?? null);
   const region = fields.text("aws_region") ?? fields.text("vertex_region");
-  const location = placeProvider(facts, given, region, fields, imported);
+  const location = placeProvider(facts, baseUrl, region, fields, imported);
   const variable = keyOf(fields, preset, slug, imported);
   if (variable === null && !location.isPrivate && facts?.provider.auth === "none")
     report.add("decide", fields, MISSING_KEY);
@@ -208,11 +209,11 @@ function keyOf(
   if (fields.has("api_key"))
     return literalKey(fields, "api_key", vendorVariable ?? variable, secrets);
   if (vendorVariable === null && preset !== null) return null;
-  if (vendorVariable !== null && isVendor) return secrets.named(vendorVariable);
+  if (vendorVariable !== null && isVendor) return secrets.ofName(vendorVariable);
   report.add(
     "changed",
     fields.origin(fields.has("virtual_key") ? "virtual_key" : "provider"),
     `a provider row with its own credential: put the key into the environment as \`${variable}\``,
   );
-  return secrets.named(variable);
+  return secrets.ofName(variable);
 }

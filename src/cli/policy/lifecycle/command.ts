@@ -69,10 +69,10 @@ export function lifecycleCommand<const Given extends Options>({
   const flags: Options = { ...COMMON_FLAGS, ...row.flags };
   const command = flagCommand(
     { name: `policy ${name}`, help, flags },
-    async (given, io, positionals) => {
+    async (flagValues, io, positionals) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
-      const values = given as FlagValues<Given>;
-      const { server: address, format } = given;
+      const values = flagValues as FlagValues<Given>;
+      const { server: address, format } = flagValues;
       const server = policyServer(typeof address === "string" ? address : undefined, io);
       if (ofAll) noArguments(positionals, "one policy is shown by: signalbox policy show");
       const id = ofAll ? "" : policyId(positionals);

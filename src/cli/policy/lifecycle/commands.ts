@@ -60,7 +60,7 @@ interface Plan {
   readonly body: JsonObject;
   /** Whether the change fails where another change of the policy was made since it was read. */
   readonly guarded: boolean;
-  readonly done: string;
+  readonly outcome: string;
   /** A command line to paste that undoes the change; `null` where none does. */
   readonly undo: (after: PolicyView) => string | null;
 }
@@ -71,21 +71,21 @@ function change<const Given extends Options>({ path, flags, plan, ...row }: Chan
     flags: { ...flags, ...EXPECT_FLAGS },
     work: async ({ id, values, json, server, io }) => {
       const expected = readExpected(values);
-      const planned = plan(values);
+      const prepare = plan(values);
       const { view } = await server.policy(id);
       refuseUnexpected(view, expected);
-      const { doing, body, guarded, done, undo } = await planned(view, server);
+      const { doing, body, guarded, outcome, undo } = await prepare(view, server);
       if (!json) printLines([line(0, `${id}: ${doing}`)], io);
       const changed = await server.change(id, path, body, guarded ? view.etag : null);
       if (json) io.stdout(jsonText(changed.json));
-      else printLines(outcomeLines(done, changed.view, undo(changed.view)), io);
+      else printLines(outcomeLines(outcome, changed.view, undo(changed.view)), io);
     },
   });
 }
 
 /** The slots after a change, and the command that undoes it. */
 function outcomeLines(
-  done: string,
+  outcome: string,
   { enforced, candidate }: PolicyView,
   undo: string | null,
 ): readonly Line[] {
@@ -94,7 +94,7 @@ function outcomeLines(
       ? ""
       : `; ${contentText(candidate)} is in shadow${candidate.held ? " and held, so that it cannot be promoted" : ""}`;
   return [
-    line(0, span(done, "green")),
+    line(0, span(outcome, "green")),
     line(0, `now: ${enforcedText(enforced)}${watched}`),
     ...(undo === null ? [] : [pasteLine("undo: ", undo)]),
   ];
@@ -130,7 +130,7 @@ ${EXPECT_HELP}${CHANGES_HELP}`,
         doing: `promoting ${contentText(enforced)} → ${removal}${contentText(candidate)}${lacking}`,
         body: { expected: revisionsOf(candidate, enforced) },
         guarded: true,
-        done: `promoted ${contentText(candidate)}`,
+        outcome: `promoted ${contentText(candidate)}`,
         undo: () => server.command("rollback", id),
       };
     },
@@ -177,7 +177,7 @@ ${EXPECT_HELP}${CHANGES_HELP}`,
           ...(reason !== null && { reason }),
         },
         guarded: true,
-        done: `rolled back ${contentText(enforced)}`,
+        outcome: `rolled back ${contentText(enforced)}`,
         undo: (after) => {
           // Rolled-back content can be promoted again only while it is in the candidate's slot.
           if (after.candidate?.digest !== enforced.digest) return null;
@@ -220,7 +220,7 @@ ${EXPECT_HELP}${CHANGES_HELP}`,
           ? { what: "candidate", expected: { candidate_revision: content.revision } }
           : { what: "approval", digest: content.digest },
         guarded: isCandidate,
-        done: `withdrew ${isCandidate ? "the candidate" : "the approval of"} ${contentText(content)}`,
+        outcome: `withdrew ${isCandidate ? "the candidate" : "the approval of"} ${contentText(content)}`,
         undo: () => server.command(inverse, view.id, "--digest", shortDigest(content)),
       };
     };
@@ -248,12 +248,12 @@ ${EXPECT_HELP}${CHANGES_HELP}`,
       doing: `releasing ${contentText(content)}`,
       body: { digest: content.digest },
       guarded: true,
-      done: `released ${contentText(content)}`,
+      outcome: `released ${contentText(content)}`,
       undo: (after) => {
         // No command holds content again; a candidate that came with the release can be withdrawn.
-        const isNew =
+        const isNewCandidate =
           after.candidate?.digest === content.digest && view.candidate?.digest !== content.digest;
-        return isNew ? server.command("withdraw", view.id, "--candidate") : null;
+        return isNewCandidate ? server.command("withdraw", view.id, "--candidate") : null;
       },
     };
   },
@@ -348,24 +348,24 @@ async function seenReport(
   server: PolicyServer,
   io: CommandIo,
 ): Promise<JsonObject> {
-  const seen = await readReportReference(path, id, content, io);
+  const localReport = await readReportReference(path, id, content, io);
   const computed = await orReason(server.simulation(id, content.digest));
-  const isVerified = requirements.report || requirements.assertions;
+  const mustVerify = requirements.report || requirements.assertions;
   if (typeof computed === "string") {
-    if (isVerified)
+    if (mustVerify)
       throw new NotNowError(`--report: cannot be verified: ${computed} Nothing was done.`);
     io.stderr(`signalbox policy approve: the report is not verified: ${computed}\n`);
-    return seen.reference;
+    return localReport.reference;
   }
-  if (computed.reference.sha256 === seen.reference.sha256) return seen.reference;
-  const differences = reportDifferences(seen.json, computed.json);
+  if (computed.reference.sha256 === localReport.reference.sha256) return localReport.reference;
+  const differences = reportDifferences(localReport.json, computed.json);
   if (differences.length === 0) return computed.reference;
-  const named = [id, "--digest", shortDigest(content)];
-  const command = server.command("simulate", ...named, "--format", "json=report.json");
+  const promotion = [id, "--digest", shortDigest(content)];
+  const command = server.command("simulate", ...promotion, "--format", "json=report.json");
   const different = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${command}`;
-  if (isVerified) throw new NotNowError(`${different}; nothing was done`);
+  if (mustVerify) throw new NotNowError(`${different}; nothing was done`);
   io.stderr(`signalbox policy approve: ${different}\n`);
-  return seen.reference;
+  return localReport.reference;
 }
 
 /** The server's report, or its reason for having none. */

@@ -83,8 +83,9 @@ function requirementLines({ requirements, missing }: PolicyView): readonly Line[
 
 function driftLines(view: PolicyView, server: PolicyServer): readonly Line[] {
   // Held or withdrawn content is in no slot either; the other drift is more specific.
-  const isExplained = view.drift.includes("files_held") || view.drift.includes("files_withdrawn");
-  const drifts = view.drift.filter((drift) => drift !== "files_differ" || !isExplained);
+  const hasSpecificDrift =
+    view.drift.includes("files_held") || view.drift.includes("files_withdrawn");
+  const drifts = view.drift.filter((drift) => drift !== "files_differ" || !hasSpecificDrift);
   return drifts.flatMap((name) => {
     const text = Object.entries(DRIFT_SENTENCES).find(([drift]) => drift === name)?.[1];
     const command = DRIFT_COMMANDS.get(name)?.(view, server) ?? "";

@@ -255,7 +255,7 @@ const PAGE = 500;
 export type Change = "approvals" | "promotions" | "rollbacks" | "withdrawals" | "releases";
 
 /** A policy in printable form, and as the server sent it. */
-interface Answered {
+interface PolicyAnswer {
   readonly view: PolicyView;
   readonly json: JsonObject;
 }
@@ -268,8 +268,11 @@ interface Answered {
  */
 export function policyServer(flag: string | undefined, io: CommandIo) {
   const urlOf = (path: string): URL => {
-    const named = io.environment.SIGNALBOX_SERVER ?? "";
-    return serverUrl(flag ?? (named === "" ? DEFAULT_SERVER : named), `${PATH}${path}`);
+    const fromEnvironment = io.environment.SIGNALBOX_SERVER ?? "";
+    return serverUrl(
+      flag ?? (fromEnvironment === "" ? DEFAULT_SERVER : fromEnvironment),
+      `${PATH}${path}`,
+    );
   };
   const get = async (
     policy: string,
@@ -294,7 +297,7 @@ export function policyServer(flag: string | undefined, io: CommandIo) {
     command: (...argv: readonly string[]) =>
       explainCommand(["policy", ...argv, ...(flag === undefined ? [] : ["--server", flag])]),
     list: (query: Readonly<Record<string, string>>) => get("ID", "", query),
-    policy: async (id: string): Promise<Answered> => {
+    policy: async (id: string): Promise<PolicyAnswer> => {
       const json = await get(id, `/${id}`, {});
       return { view: parseView(json), json };
     },
@@ -324,7 +327,7 @@ export function policyServer(flag: string | undefined, io: CommandIo) {
       change: Change,
       body: JsonObject,
       etag: string | null,
-    ): Promise<Answered> => {
+    ): Promise<PolicyAnswer> => {
       const inDoubt = `the change may or may not have been made; check: signalbox policy show ${id}`;
       const answer = await callServer(io, {
         url: urlOf(`/${id}/${change}`),

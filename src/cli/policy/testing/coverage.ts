@@ -69,7 +69,7 @@ export function readSightings(lines: readonly string[], mark: string): readonly 
  * `data.signalbox.policy.x.pass.c`, of `own.pass.c`. A constraint may be called `pass` too, so the
  * name without a prefix is tried first.
  */
-const NAMED =
+const RULE_NAMES =
   /(?:(?:default\s+)?|data\.signalbox\.policy\.\w+\.|[A-Za-z_]\w*\.)(?:pass|reason)(?!\w)/y;
 
 function renamed(text: string, facts: ModuleFacts, mark: string): string {
@@ -83,9 +83,9 @@ function renamed(text: string, facts: ModuleFacts, mark: string): string {
   );
   const ends = new Set<number>();
   for (const location of [...heads, ...references]) {
-    NAMED.lastIndex = offsetOf(text, location);
+    RULE_NAMES.lastIndex = offsetOf(text, location);
     // Further bodies of a rule have a location, but no name: the first head has it.
-    if (NAMED.test(text)) ends.add(NAMED.lastIndex);
+    if (RULE_NAMES.test(text)) ends.add(RULE_NAMES.lastIndex);
   }
   let result = text;
   for (const end of [...ends].toSorted((left, right) => right - left)) {
@@ -150,13 +150,13 @@ export function coveredConstraints(
   return policies.flatMap((policy) => {
     const { contract } = policy;
     return contract.constraints.map(({ name, effect, reasons }): CoveredConstraint => {
-      const seen = tests.map((sightings) =>
+      const verdictsByTest = tests.map((sightings) =>
         sightings
           .filter((sighting) => sighting.policy === contract.id && sighting.constraint === name)
           .flatMap((sighting) => judge(policy, sighting)),
       );
       const amount = (verdict: Verdict) =>
-        seen.filter((judged) =>
+        verdictsByTest.filter((judged) =>
           judged.some((one) => one.requested === "pass" && one.verdict === verdict),
         ).length;
       return {
@@ -170,7 +170,8 @@ export function coveredConstraints(
         },
         reasons: reasons.map((reason) => ({
           reason,
-          tests: seen.filter((judged) => judged.some((one) => one.reason === reason)).length,
+          tests: verdictsByTest.filter((judged) => judged.some((one) => one.reason === reason))
+            .length,
         })),
       };
     });

@@ -232,10 +232,12 @@ function constraintTable(
     return value === 0 ? paint("red", text) : text;
   };
   const rows = constraints.map(({ verdicts, reasons }, index) => {
-    const given = reasons.map(({ reason, tests }) => `${reason} ${amount(tests, 1)}`).join(", ");
+    const reasonCells = reasons
+      .map(({ reason, tests }) => `${reason} ${amount(tests, 1)}`)
+      .join(", ");
     // A test of an indeterminate verdict is not required, so 0 is not a gap there.
     const indeterminate = String(verdicts.indeterminate).padStart(13);
-    const cells = [amount(verdicts.pass, 4), amount(verdicts.fail, 4), indeterminate, given];
+    const cells = [amount(verdicts.pass, 4), amount(verdicts.fail, 4), indeterminate, reasonCells];
     return `  ${(names[index] ?? "").padEnd(width)}  ${cells.join("  ")}`;
   });
   return [paint("bold", "Tests that have seen each verdict and each reason"), head, ...rows];

@@ -69,7 +69,7 @@ export function modelOf(report: SimulationReport) {
     unchanged: unchangedText(report),
     policyDifferences: policyDifferences(base, head),
     /** Findings that base does not have. */
-    newFindings: findings.filter(({ in_base: isOld }) => !isOld),
+    newFindings: findings.filter(({ in_base: inBase }) => !inBase),
     /** One sentence without a full stop for each of the two comparisons. */
     verdicts: { declared: verdictText(declared, report), promoted: verdictText(promoted, report) },
     /** "3,184 classes stand for 1,926,400 request shapes" */
@@ -79,10 +79,10 @@ export function modelOf(report: SimulationReport) {
 
 /** An endpoint's other provider comes before the approvals that it needs: headlines have the first. */
 function worstFirst(entries: CauseReport["entries"]): CauseReport["entries"] {
-  const isMoved = ({ kind, path }: ChangedEntry) =>
+  const movesProvider = ({ kind, path }: ChangedEntry) =>
     kind === "endpoint" && path.endsWith(".provider");
   return entries[0]?.kind === "workspace"
-    ? entries.toSorted((left, right) => Number(isMoved(right)) - Number(isMoved(left)))
+    ? entries.toSorted((left, right) => Number(movesProvider(right)) - Number(movesProvider(left)))
     : entries;
 }
 

@@ -166,12 +166,12 @@ function causeNotice(cause: CauseReport, model: ReportModel, rows: readonly Scre
   const kinds = groupsOfCause(cause, model).flatMap(({ group }) => group.kinds);
   const kind = kinds.length === 0 ? null : worstChange(kinds);
   const facts = rows.filter(({ tag }) => tag !== "CHANGE");
-  const isWeaker = facts.some(({ tag }) => tag === "LATENT");
+  const isLatent = facts.some(({ tag }) => tag === "LATENT");
   return notice({
-    rule: kind ?? (isWeaker ? "future_row_change" : "changed_entry"),
-    level: kind === null ? (isWeaker ? "warning" : "notice") : changeWording(kind).level,
+    rule: kind ?? (isLatent ? "future_row_change" : "changed_entry"),
+    level: kind === null ? (isLatent ? "warning" : "notice") : changeWording(kind).level,
     location: cause.entries[0]?.location ?? null,
-    title: kind === null ? (isWeaker ? "latent change" : "changed") : titleOf([...new Set(kinds)]),
+    title: kind === null ? (isLatent ? "latent change" : "changed") : titleOf([...new Set(kinds)]),
     message: [
       // With what it does to callers who choose by price.
       rows.find(({ tag }) => tag === "CHANGE")?.text ?? headlineOf(cause, model),

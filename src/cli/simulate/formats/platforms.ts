@@ -27,7 +27,7 @@ export function formatBitbucket(model: ReportModel, context: FormatContext): str
   const amount = (tag: string) => rows.filter((row) => row.tag === tag).length;
   const report = {
     title: "Signalbox simulation",
-    details: cut([headline, ...facts, ...rows.map(rowText)].join("\n"), LONGEST_DETAILS),
+    details: truncate([headline, ...facts, ...rows.map(rowText)].join("\n"), LONGEST_DETAILS),
     report_type: "BUG",
     reporter: "signalbox",
     result: verdict === "FAIL" || verdict === "INCOMPLETE" ? "FAILED" : "PASSED",
@@ -50,8 +50,8 @@ function annotationOf(notice: Notice): readonly object[] {
     {
       external_id: identityOf(notice),
       annotation_type: "BUG",
-      summary: cut(title, LONGEST_SUMMARY),
-      details: cut(alone, LONGEST_DETAILS),
+      summary: truncate(title, LONGEST_SUMMARY),
+      details: truncate(alone, LONGEST_DETAILS),
       path: printable(location.file),
       line: location.line,
       severity: SEVERITIES[level].bitbucket,
@@ -59,7 +59,7 @@ function annotationOf(notice: Notice): readonly object[] {
   ];
 }
 
-function cut(text: string, longest: number): string {
+function truncate(text: string, longest: number): string {
   const shown = printableLines(text);
   return shown.length <= longest ? shown : `${shown.slice(0, longest - 1).toWellFormed()}…`;
 }

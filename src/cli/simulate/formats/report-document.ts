@@ -117,7 +117,7 @@ function openingOf({
       noun: "row",
       most: 10,
       headings: ["Effect", "Who", "What"],
-      items: rows.map(({ tag, tone, who, text, calls, location: where, gates, kept }) => ({
+      items: rows.map(({ tag, tone, who, text, calls, location: where, gates, alwaysShown }) => ({
         cells: [
           strong(tag, tone),
           quoted(who),
@@ -127,7 +127,7 @@ function openingOf({
             gates.length === 0 || tag === "FAILS" ? null : `; fails ${gates.join(", ")}`,
           ],
         ],
-        kept,
+        alwaysShown,
       })),
     },
     ...decide.map((question) => ({ text: [strong("Decide:"), " ", quoted(question)] })),
@@ -188,7 +188,7 @@ function summaryOf(report: ReportModel): readonly Block[] {
     ];
   };
   const gates = assertions?.failedGates.length ?? 0;
-  const isPromoted = candidates.length > 0 || difference.any;
+  const hasPromotion = candidates.length > 0 || difference.any;
   const sentence = complete ? accessSentence(report, "declared") : null;
   return [
     { text: ["Simulation of ", quoted(`${sideText(base)} → ${sideText(head)}`)] },
@@ -201,7 +201,7 @@ function summaryOf(report: ReportModel): readonly Block[] {
       noun: "policy difference",
       items: [
         { cells: ["as declared", verdictOf("declared")] },
-        ...(isPromoted ? [{ cells: ["as if promoted", verdictOf("promoted")] }] : []),
+        ...(hasPromotion ? [{ cells: ["as if promoted", verdictOf("promoted")] }] : []),
         ...(assertions === null
           ? []
           : [
@@ -225,7 +225,7 @@ function summaryOf(report: ReportModel): readonly Block[] {
         })),
       ],
     },
-    { text: promotionText(report), ...(isPromoted ? {} : { only: "page" }) },
+    { text: promotionText(report), ...(hasPromotion ? {} : { only: "page" }) },
   ];
 }
 

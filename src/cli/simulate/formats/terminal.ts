@@ -75,7 +75,7 @@ export function firstScreen(
   };
   const height = () =>
     renderLines(shown(), { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
-  const cuttable = screen.rows.filter(({ kept }) => !kept).toReversed();
+  const cuttable = screen.rows.filter(({ alwaysShown }) => !alwaysShown).toReversed();
   for (const row of cuttable.toSorted((one, other) => other.rank - one.rank)) {
     if (height() <= MOST_LINES) break;
     omitted.add(row);
@@ -97,8 +97,8 @@ function headLines({ verdict, tone, headline, location: where, facts }: Screen):
 
 /** Names of assertions are long, and must not make the column of workspaces wide. */
 function whoColumns({ rows }: Screen): number {
-  const named = rows.filter(({ tag }) => tag !== "FAILS");
-  return Math.min(32, Math.max(0, ...named.map(({ who }) => columnsOf(printable(who)))));
+  const withWorkspaces = rows.filter(({ tag }) => tag !== "FAILS");
+  return Math.min(32, Math.max(0, ...withWorkspaces.map(({ who }) => columnsOf(printable(who)))));
 }
 
 function rowLines(

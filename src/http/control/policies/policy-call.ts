@@ -18,8 +18,8 @@ import type { Snapshot } from "../../snapshot.ts";
 import {
   candidateApprovals,
   rollBackTarget,
-  isJudged,
-  isOfThisPromotion,
+  hasShadowFigures,
+  coversPromotion,
   missingRequirements,
   promotionRequirements,
 } from "../../../lifecycle/changes.ts";
@@ -125,7 +125,7 @@ function describeReport(
     assertions: { ...assertions },
     status: !isVerified
       ? "claimed"
-      : isOfThisPromotion(report, status, serving)
+      : coversPromotion(report, status, serving)
         ? "verified"
         : "outdated",
     claimed_because: isVerified ? null : verification.result,
@@ -411,7 +411,7 @@ export async function missingFor(
   status: PolicyStatus,
 ): Promise<readonly JsonObject[] | null> {
   if (status.candidate === null) return null;
-  const figures = isJudged(status)
+  const figures = hasShadowFigures(status)
     ? await orUnavailable(candidateFigures(administration, status))
     : null;
   const { table } = snapshots.current.decider;

@@ -108,11 +108,11 @@ export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter):
 }
 
 /** How long a request id is kept after the request has ended, milliseconds. */
-const KEPT = 60_000;
+const ID_RETENTION = 60_000;
 
 /** Only the oldest running process does it. */
 const FORGET = `
-DELETE FROM signalbox.evidence_requests WHERE ended_at < signalbox.now_ms() - ${KEPT} AND $1 = (
+DELETE FROM signalbox.evidence_requests WHERE ended_at < signalbox.now_ms() - ${ID_RETENTION} AND $1 = (
   SELECT min(holder.id) FROM signalbox.evidence_processes AS holder WHERE NOT signalbox.is_gone(holder))`;
 
 /** Forgets requests that ended a minute ago. @throws {StoreUnavailableError} */
@@ -196,15 +196,15 @@ export async function findBatches(
   requestId: string,
   kinds: readonly ChainKind[],
 ): Promise<readonly StoredBatch[]> {
-  const wanted = new Set(kinds);
+  const remaining = new Set(kinds);
   const found: StoredBatch[] = [];
   let [highest, last] = ["", 0];
-  while (wanted.size > 0) {
+  while (remaining.size > 0) {
     const row = (await link.query(RANGE, [requestId, highest, last]))[0];
     if (row === undefined) break;
     const batch = readBatch(row);
     ({ highest, last } = batch);
-    if (takeKinds(batch, requestId, wanted)) found.push(batch);
+    if (takeKinds(batch, requestId, remaining)) found.push(batch);
   }
   return found;
 }

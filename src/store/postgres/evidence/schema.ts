@@ -2,7 +2,7 @@
 const LEASE = 20_000;
 
 /** SQLSTATE with which a batch is refused. */
-export const REFUSED = "SB001";
+export const BATCH_REJECTED = "SB001";
 
 /**
  * The log as batches: a row holds many records as lines (`store/batch/batch-lines.ts`), `lowest` and
@@ -155,7 +155,7 @@ CREATE FUNCTION signalbox.has_batch(the_process bigint, the_token text, the_numb
 $$;
 
 -- Writes a batch: 'written' where it is there now, or was there already; 'behind' where the one before it is not. Fails with
--- ${REFUSED}, and writes nothing, where a decision's request id is there already or an outcome's request does not run.
+-- ${BATCH_REJECTED}, and writes nothing, where a decision's request id is there already or an outcome's request does not run.
 -- The setting: a plan made while the tables were small would read all of them later.
 CREATE FUNCTION signalbox.append_evidence(the_process bigint, the_token text, the_number bigint,
   decided text[], decided_workspaces text[], ended text[], the_records bytea) RETURNS text
@@ -175,14 +175,14 @@ BEGIN
     FROM unnest(decided, decided_workspaces) AS given (request_id, workspace) ON CONFLICT DO NOTHING;
   GET DIAGNOSTICS changed = ROW_COUNT;
   IF changed < cardinality(decided) THEN
-    RAISE EXCEPTION 'a request id is there already' USING ERRCODE = '${REFUSED}';
+    RAISE EXCEPTION 'a request id is there already' USING ERRCODE = '${BATCH_REJECTED}';
   END IF;
   IF cardinality(ended) > 0 THEN
     WITH closed AS (UPDATE signalbox.evidence_requests AS request SET ended_at = signalbox.now_ms()
       WHERE request.request_id = ANY (ended) AND request.ended_at IS NULL RETURNING request.workspace)
     SELECT count(*), array_agg(DISTINCT closed.workspace) INTO changed, of_outcomes FROM closed;
     IF changed < cardinality(ended) THEN
-      RAISE EXCEPTION 'a request does not run' USING ERRCODE = '${REFUSED}';
+      RAISE EXCEPTION 'a request does not run' USING ERRCODE = '${BATCH_REJECTED}';
     END IF;
   END IF;
   INSERT INTO signalbox.evidence_written (process, number, workspaces, records)

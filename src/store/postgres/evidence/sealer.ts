@@ -30,7 +30,7 @@ SELECT head.position, head.hash, coalesce(
     head.position >= $1) AS continues
 FROM signalbox.evidence_head AS head`;
 
-const WRITTEN = `
+const UNSEALED = `
 SELECT written.process, written.number, array_to_json(written.workspaces)::text AS workspaces, written.records,
   process.sealed, head.position, head.hash
 FROM (
@@ -65,8 +65,8 @@ export function evidenceSealer(link: PostgresLink, newest: ChainLink | null) {
     const row = (await link.query(HEAD, [sealedHead.position, sealedHead.hash]))[0] ?? {};
     const head = readLink(row);
     if (row.continues !== true) {
-      const isBehind = head.position < sealedHead.position;
-      return { head, cause: isBehind ? ("log_behind" as const) : ("log_differs" as const) };
+      const isShorter = head.position < sealedHead.position;
+      return { head, cause: isShorter ? ("log_behind" as const) : ("log_differs" as const) };
     }
     if (head.position >= (newest?.position ?? 1)) newest = head;
     return { head, cause: null };
@@ -84,15 +84,15 @@ export function evidenceSealer(link: PostgresLink, newest: ChainLink | null) {
 
   /** Whether there was anything left. @param through id of the newest batch that is moved */
   async function sealPage(through: number): Promise<boolean> {
-    const rows = await link.query(WRITTEN, [through]);
+    const rows = await link.query(UNSEALED, [through]);
     const [first] = rows;
     if (first === undefined) return false;
     const head = readLink(first);
-    const listed = rows.flatMap((row) => readTexts(row, "workspaces"));
+    const workspaceLists = rows.flatMap((row) => readTexts(row, "workspaces"));
     const { last, hash, lowest, highest, workspaces, records } = sealBatch(
       head,
       rows.flatMap(readWritten),
-      listed,
+      workspaceLists,
     );
     const { sealed, missing } = numbersOf(rows);
     const numbers = [JSON.stringify(sealed), JSON.stringify(missing)];

@@ -6,9 +6,9 @@ import type { NewRecord } from "../../batch/batch-lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import { readNumber } from "../../rows.ts";
 import { textArray } from "../pool.ts";
-import { StatementFailure, mayTryAgain } from "../failure.ts";
+import { StatementFailure, isRetryable } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
-import { REFUSED } from "./schema.ts";
+import { BATCH_REJECTED } from "./schema.ts";
 import { type EvidenceSealer, encodeWritten } from "./sealer.ts";
 
 const APPEND = `
@@ -60,9 +60,9 @@ export function evidenceWriter(
   /** Sets {@link fault} by comparing what is durable. @throws {StoreUnavailableError} */
   async function compare() {
     let { cause }: { cause: EvidenceFault["cause"] | null } = await sealer.readHead();
-    const written = newest;
-    if (cause === null && written > 0) {
-      const row = (await link.query(HAS_OWN, [lease.id, lease.token, written]))[0];
+    const lastBatch = newest;
+    if (cause === null && lastBatch > 0) {
+      const row = (await link.query(HAS_OWN, [lease.id, lease.token, lastBatch]))[0];
       if (row?.present !== true) cause = "log_behind";
     }
     found = cause === null ? null : { cause, file: null };
@@ -71,22 +71,22 @@ export function evidenceWriter(
   async function appendNext(records: readonly NewRecord[]): Promise<Appended> {
     const deadline = performance.now() + maxWait;
     // Its records are among these, unless the queue has dropped them since.
-    const written = new Set(await writeUnsure(deadline));
-    const seen = new Set<string>();
-    const refused = new Set<NewRecord>();
+    const writtenKeys = new Set(await writeUnsure(deadline));
+    const seenKeys = new Set<string>();
+    const rejected = new Set<NewRecord>();
     const added: NewRecord[] = [];
     for (const record of records) {
       const key = keyOf(record);
-      if (seen.has(key)) refused.add(record);
-      else if (!written.has(key)) added.push(record);
-      seen.add(key);
+      if (seenKeys.has(key)) rejected.add(record);
+      else if (!writtenKeys.has(key)) added.push(record);
+      seenKeys.add(key);
     }
     for (let start = 0; start < added.length; start += LARGEST_STATEMENT)
-      await write(added.slice(start, start + LARGEST_STATEMENT), refused, deadline);
+      await write(added.slice(start, start + LARGEST_STATEMENT), rejected, deadline);
     const duplicates = records.flatMap((record, position) =>
-      record.kind === "decision" && refused.has(record) ? [position] : [],
+      record.kind === "decision" && rejected.has(record) ? [position] : [],
     );
-    const lost = refused.size - duplicates.length;
+    const lost = rejected.size - duplicates.length;
     return { duplicates, lost, head: sealer.head ?? GENESIS };
   }
 
@@ -97,18 +97,18 @@ export function evidenceWriter(
     return unsure.records.map(keyOf);
   }
 
-  /** @param refused gets decisions with a known id, and outcomes of requests that do not run */
-  async function write(records: readonly NewRecord[], refused: Set<NewRecord>, deadline: number) {
+  /** @param rejected gets decisions with a known id, and outcomes of requests that do not run */
+  async function write(records: readonly NewRecord[], rejected: Set<NewRecord>, deadline: number) {
     for (let left = records; left.length > 0;) {
       const batch = { number: newest + 1, records: left };
       if (await retrying(deadline, () => send(batch))) return;
       const rows = await retrying(deadline, () => link.query(FIND_REFUSED, idsOf(batch.records)));
-      // It was there a moment ago, so that nothing is known.
+      // The conflicting rows were there a moment ago: which records they reject is unknown now.
       if (rows.length === 0)
         throw new StoreUnavailableError("requests ended meanwhile", { applied: "no" });
       const places = new Set(rows.map((row) => readNumber(row, "place")));
-      for (const [index, record] of left.entries()) if (places.has(index + 1)) refused.add(record);
-      left = left.filter((record) => !refused.has(record));
+      for (const [index, record] of left.entries()) if (places.has(index + 1)) rejected.add(record);
+      left = left.filter((record) => !rejected.has(record));
     }
   }
 
@@ -132,7 +132,7 @@ export function evidenceWriter(
       pending = null;
       return true;
     } catch (error) {
-      const isRefused = error instanceof StatementFailure && error.code === REFUSED;
+      const isRefused = error instanceof StatementFailure && error.code === BATCH_REJECTED;
       // The first of several attempts may be the one that was written.
       if (
         isRefused ||
@@ -155,8 +155,8 @@ export function evidenceWriter(
         return await attempt();
       } catch (error) {
         const timeLeft = deadline - performance.now();
-        const isPassing = mayTryAgain(error) || (error instanceof StatementFailure && error.away);
-        if (!isPassing || timeLeft <= 0) throw error;
+        const isTemporary = isRetryable(error) || (error instanceof StatementFailure && error.away);
+        if (!isTemporary || timeLeft <= 0) throw error;
         await link.whenAvailable(timeLeft);
       }
     }

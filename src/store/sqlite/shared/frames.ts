@@ -75,9 +75,9 @@ export function messageReader<Message>(
       chunks.push(chunk);
       buffered += chunk.length;
       if (!isTrusted) {
-        const given = take(SECRET);
-        if (given === null) return;
-        if (!timingSafeEqual(given, expected))
+        const received = take(SECRET);
+        if (received === null) return;
+        if (!timingSafeEqual(received, expected))
           throw new DamagedLinkError("the other side does not know the secret");
         isTrusted = true;
       }

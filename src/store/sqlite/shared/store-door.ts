@@ -26,7 +26,7 @@ interface StoreDoorThread {
   /** Work that follows the reply. */
   readonly settle: () => void;
   /** Why a connection was closed, without any of its content. */
-  readonly refused: (description: string) => void;
+  readonly onRefused: (description: string) => void;
 }
 
 export type StoreDoor = ReturnType<typeof storeDoor>;
@@ -60,7 +60,7 @@ export function storeDoor(door: Door, thread: StoreDoorThread) {
       } catch (error) {
         const reason =
           error instanceof DamagedLinkError ? error.message : "a message could not be handled";
-        if (reader.trusted) thread.refused(reason);
+        if (reader.trusted) thread.onRefused(reason);
         else reportRefusal(reason);
         socket.destroy();
       } finally {
@@ -73,7 +73,7 @@ export function storeDoor(door: Door, thread: StoreDoorThread) {
     // `close` follows.
     socket.on("error", () => {});
     socket.on("end", () => {
-      if (reader.trusted && !reader.complete) thread.refused("it ended within a message");
+      if (reader.trusted && !reader.complete) thread.onRefused("it ended within a message");
     });
     socket.on("close", () => {
       clearTimeout(late);
@@ -96,7 +96,7 @@ export function storeDoor(door: Door, thread: StoreDoorThread) {
     const now = performance.now();
     if (now - refusalReported < REFUSAL_REPORT) return;
     refusalReported = now;
-    thread.refused(reason);
+    thread.onRefused(reason);
   }
 
   function welcome(socket: Socket) {
@@ -145,7 +145,7 @@ export function storeDoor(door: Door, thread: StoreDoorThread) {
         server.listen(door.address, resolve);
       });
     },
-    /** Sends every worker a message that answers nothing. */
+    /** Sends a notification to every worker. */
     broadcast(message: FromWorker): void {
       if (message.type === "fault") fault = message.fault === null ? null : message;
       if (workers.size === 0) return;

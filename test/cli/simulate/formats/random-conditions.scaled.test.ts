@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { formatMarkdown } from "../../../../src/cli/simulate/formats/markdown.ts";
 import { conditionsText } from "../../../../src/cli/simulate/formats/screen/conditions.ts";
-import { effectsOf, isCounted } from "../../../../src/cli/simulate/formats/screen/effects.ts";
+import { effectsOf, isOnlyCounted } from "../../../../src/cli/simulate/formats/screen/effects.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { firstScreen } from "../../../../src/cli/simulate/formats/terminal.ts";
 import { modelOf, type ReportModel } from "../../../../src/cli/simulate/formats/model.ts";
@@ -165,7 +165,7 @@ function expectRefusals(report: ReportModel) {
   for (const cause of report.causes) {
     const breaks = effectsOf(cause, report).effects.filter(({ tag }) => tag === "BREAKS");
     for (const { group, promoted } of groupsOfCause(cause, report)) {
-      if (!group.kinds.includes("newly_denied") || isCounted(group, cause)) continue;
+      if (!group.kinds.includes("newly_denied") || isOnlyCounted(group, cause)) continue;
       met += 1;
       for (const { workspace, routes } of membersOf(group))
         for (const route of routes)

@@ -66,9 +66,10 @@ function heading(x: number, text: string) {
 function label(x: number, y: number, text: string, mark: FigureEnd["mark"] = "same"): Markup {
   const weight = mark === "gained" ? "700" : "400";
   const shown = visible(text);
-  const cut = shown.length <= MOST_CHARACTERS ? shown : `${shown.slice(0, MOST_CHARACTERS - 1)}…`;
+  const fitted =
+    shown.length <= MOST_CHARACTERS ? shown : `${shown.slice(0, MOST_CHARACTERS - 1)}…`;
   return html`<text x="${x}" y="${y + 4}" fill="currentColor" stroke="none" font-weight="${weight}"
-    >${cut}</text
+    >${fitted}</text
   >`;
 }
 

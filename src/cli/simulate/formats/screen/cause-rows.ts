@@ -17,8 +17,8 @@ import {
 import type { ReportModel } from "../model.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { seenOf } from "./effects.ts";
-import { isOfRoute, priceText, routeText } from "./effect-text.ts";
-import { entryText, isAfterPromotion, locationText, replacedText } from "./headline.ts";
+import { concernsRoute, priceText, routeText } from "./effect-text.ts";
+import { entryText, waitsForPromotion, locationText, replacedText } from "./headline.ts";
 
 /** A row that is about no workspace. */
 type PlainRow = readonly [tag: "LATENT" | "SAME" | "NOTE" | "SPEND" | "COST", text: string];
@@ -38,7 +38,7 @@ export function rowsOfCause(
   return [
     ...latentOf(cause, report).map((change): PlainRow => {
       const once =
-        change.view === "promoted" && !isAfterPromotion(cause, report) ? "; once promoted" : "";
+        change.view === "promoted" && !waitsForPromotion(cause, report) ? "; once promoted" : "";
       const text = `${change.policy} ${latentText(change)}; no request of today uses it${once}`;
       return change.direction === "weaker" ? ["LATENT", text] : ["NOTE", `latent: ${text}`];
     }),
@@ -77,13 +77,14 @@ export function spentTexts({ evidence, ...report }: ReportModel): readonly strin
     ...new Set(costs.map(({ route }) => (route === null ? "others" : routeText(route)))),
   ];
   const answers = costs.reduce((sum, { calls }) => sum + calls, 0);
-  const spent = costText(costs.reduce(addedUsage, NOTHING_USED));
+  const recordedCost = costText(costs.reduce(addedUsage, NOTHING_USED));
   const once = declared.length > 0 ? "" : "; once promoted";
   const { groups } = report[declared.length > 0 ? "declared" : "promoted"];
   const { calls } = seenOf(groups.filter(({ kinds }) => kinds.includes("newly_denied")));
-  const refused = calls === 0 ? "" : `; ${amountText(calls, "call")} refused, which is no saving`;
+  const refusedText =
+    calls === 0 ? "" : `; ${amountText(calls, "call")} refused, which is no saving`;
   return [
-    `${listText(routes, 3)}: ${spent}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${refused}${once}`,
+    `${listText(routes, 3)}: ${recordedCost}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${refusedText}${once}`,
   ];
 }
 
@@ -114,7 +115,7 @@ function sameTexts(cause: CauseReport, report: ReportModel): readonly string[] {
   const byReason = Map.groupBy(unaffected, ({ workspace, why }) =>
     joinTexts(
       [
-        why ?? (gains.length > 0 && isOfRoute(cause) ? "approved, and not reached" : ""),
+        why ?? (gains.length > 0 && concernsRoute(cause) ? "approved, and not reached" : ""),
         changing.has(workspace) ? "plain requests" : "",
       ],
       "; ",
@@ -125,9 +126,9 @@ function sameTexts(cause: CauseReport, report: ReportModel): readonly string[] {
     return `${listText(workspaces, 4)}${why && ` (${why})`}`;
   });
   const names = routes.map(({ id }) => id).join(", ");
-  const counted = new Set([...changing, ...unaffected.map(({ workspace }) => workspace)]);
+  const countedIds = new Set([...changing, ...unaffected.map(({ workspace }) => workspace)]);
   // Of those without the routes, callers who name a region that is gone are refused.
-  const others = report.head.workspaces.filter((workspace) => !counted.has(workspace)).length;
+  const others = report.head.workspaces.filter((workspace) => !countedIds.has(workspace)).length;
   const remaining = Math.min(without, others);
   const rest = remaining === 0 ? [] : [`${amountText(remaining, "workspace")} without ${names}`];
   return [...parts, ...rest];
@@ -156,13 +157,13 @@ export function sameText({ path, kind, subject, only }: ChangedEntry): string {
 /** Of groups whose callers are decided by a price that they state or sort by. */
 export function pricedText(groups: readonly ChangeGroup[], { evidence }: ReportModel): string {
   const workspaces = new Set(groups.flatMap((group) => group.workspaces));
-  const isRefused = groups.some(({ kinds }) => kinds.includes("newly_denied"));
-  const how = isRefused ? "refused or decided" : "decided";
-  const seen =
+  const refusesSome = groups.some(({ kinds }) => kinds.includes("newly_denied"));
+  const how = refusesSome ? "refused or decided" : "decided";
+  const evidenceText =
     evidence === null
       ? ""
       : ` (${numberText(seenOf(groups).calls)} of ${amountText(evidence.decisions, "recorded call")})`;
-  return `callers of ${listText([...workspaces].toSorted(), 3)} who state max_price or sort by price are ${how} differently${seen}`;
+  return `callers of ${listText([...workspaces].toSorted(), 3)} who state max_price or sort by price are ${how} differently${evidenceText}`;
 }
 
 /** Where policies changed, whether other rows than those of today would show it. */
@@ -177,27 +178,29 @@ function whichText({ future_rows: latent }: ReportModel): string {
 /** Of renames alone, where nothing but the former names is refused. */
 function renamedText(cause: CauseReport, report: ReportModel): string | null {
   if (cause.renames.length === 0 || !report.complete) return null;
-  const isRefusal = ({ group }: { readonly group: ChangeGroup }) =>
+  const isDenialGroup = ({ group }: { readonly group: ChangeGroup }) =>
     group.kinds.every((kind) => kind === "newly_denied" || kind === "reason_changed");
   if (cause.renames.some(({ distinguished_by: policies }) => policies !== undefined)) return null;
-  if (!groupsOfCause(cause, report).every(isRefusal)) return null;
+  if (!groupsOfCause(cause, report).every(isDenialGroup)) return null;
   const [first] = cause.renames;
-  const named =
+  const contentText =
     cause.renames.length === 1 && first !== undefined
       ? `${first.to} has the content that ${first.from} had`
       : "the rows have the content that they had";
-  return `${named}; every other request is decided as before`;
+  return `${contentText}; every other request is decided as before`;
 }
 
 /** The cost of endpoints that a route gains, or of its new primary, against its former primary. */
 function costTexts(cause: CauseReport): readonly string[] {
   const { gains, routes, entries, renames } = cause;
-  const moved = gains.length === 0 ? movedPrimary(cause) : null;
-  const named = new Set(entries.map(({ subject }) => subject));
-  const isOfRow = entries.some(({ kind }) => kind === "route" || kind === "endpoint");
-  const route = isOfRow && renames.length === 0 ? routes.find(({ id }) => named.has(id)) : null;
-  const primary = moved?.was ?? (route === undefined ? routes[0] : route)?.primary ?? null;
-  const now = moved === null ? gains.filter(({ price }) => price !== null) : [moved.now];
+  const movedCandidate = gains.length === 0 ? movedPrimary(cause) : null;
+  const subjects = new Set(entries.map(({ subject }) => subject));
+  const concernsRow = entries.some(({ kind }) => kind === "route" || kind === "endpoint");
+  const route =
+    concernsRow && renames.length === 0 ? routes.find(({ id }) => subjects.has(id)) : null;
+  const primary = movedCandidate?.was ?? (route === undefined ? routes[0] : route)?.primary ?? null;
+  const now =
+    movedCandidate === null ? gains.filter(({ price }) => price !== null) : [movedCandidate.now];
   if (primary === null || now[0]?.endpoint === primary.endpoint) return [];
   const texts = [...now.slice(0, 2), primary].flatMap(({ endpoint, price }) =>
     price === null ? [] : [`${endpoint} ${priceText(price)}`],

@@ -53,13 +53,13 @@ function unusualOf(
   report: ReportModel,
 ): readonly string[] {
   const { key, needs, features, operation, preferences } = example;
-  const chosen = conditions.has(SOME) ? preferenceValues(preferences) : [];
+  const preferred = conditions.has(SOME) ? preferenceValues(preferences) : [];
   const always: readonly string[] = ALWAYS_USED[operation] ?? [];
   // The example has the most usual values that the group has.
   const isOtherEnvironment =
     key.environment !== "" && key.environment !== USUAL && hasUsualEnvironment(report);
   const lists = Object.entries<readonly string[]>({
-    ...Object.fromEntries(chosen.filter(([name]) => Object.hasOwn(preferences ?? {}, name))),
+    ...Object.fromEntries(preferred.filter(([name]) => Object.hasOwn(preferences ?? {}, name))),
     environment: isOtherEnvironment ? [key.environment] : [],
     needs,
     features: features.filter((feature) => !always.includes(feature)),
@@ -85,14 +85,14 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 
 /** Callers by what they set; "some" where a part of their preferences is not known or not shown. */
 function callersText(conditions: Conditions): readonly string[] {
-  const chosen = [...conditions].filter(([dimension]) => PREFERENCES.has(dimension));
-  if (chosen.length === 0) return [];
-  const set = chosen.filter(
+  const preferred = [...conditions].filter(([dimension]) => PREFERENCES.has(dimension));
+  if (preferred.length === 0) return [];
+  const set = preferred.filter(
     ([dimension, values]) => dimension !== SOME && values.join("\n") !== DEFAULTS[dimension],
   );
   if (set.length === 0) return ["only some callers with preferences"];
   const parts = set.map(([dimension, values]) => `${dimension} ${listText(values, 3)}`);
-  const some = set.length < chosen.length ? "some " : "";
+  const some = set.length < preferred.length ? "some " : "";
   return [`only ${some}callers who set ${parts.join(" and ")}`];
 }
 
@@ -152,22 +152,22 @@ function joined(
 }
 
 function conditionsOf(group: ChangeGroup, report: ReportModel): Conditions {
-  const chosen = Object.keys(group.example.preferences ?? {});
+  const preferred = Object.keys(group.example.preferences ?? {});
   // The need that a denial is about is a condition already.
   const hasNeedCondition = group.conditions.some(
     ({ dimension }) => dimension === "needs" || dimension === "features",
   );
   // A preference that only some requests of the group have is no condition of the group.
-  const hasPartialPreference = chosen.some((name) =>
+  const hasPartialPreference = preferred.some((name) =>
     group.conditions.every(({ dimension }) => dimension !== name),
   );
   return new Map([
     ...(hasPartialPreference ? [[SOME, []] as const] : []),
     ...group.conditions
-      .filter(({ dimension }) => chosen.length > 0 || !PREFERENCES.has(dimension))
+      .filter(({ dimension }) => preferred.length > 0 || !PREFERENCES.has(dimension))
       .filter(({ dimension }) => !hasNeedCondition || dimension !== "denied_for")
       .map(({ dimension, values }) => [dimension, values] as const),
-    ...(chosen.length > 0 ? [] : plainConditions(group, report)),
+    ...(preferred.length > 0 ? [] : plainConditions(group, report)),
   ]);
 }
 
@@ -247,9 +247,9 @@ function othersOf(
   values: readonly string[],
   report: ReportModel,
 ): readonly string[] | null {
-  const named = namedValues(report).get(dimension) ?? new Set<string>();
-  if (named.size !== sizeOf(dimension, report)) return null;
-  return [...named].filter((value) => !values.includes(value)).toSorted();
+  const used = namedValues(report).get(dimension) ?? new Set<string>();
+  if (used.size !== sizeOf(dimension, report)) return null;
+  return [...used].filter((value) => !values.includes(value)).toSorted();
 }
 
 /**

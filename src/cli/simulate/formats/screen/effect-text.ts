@@ -24,21 +24,21 @@ export function losesOf({ base, head }: ChangeGroup): readonly string[] {
  * The change of a group's requests in one sentence.
  *
  * @param only their conditions, as text after a semicolon.
- * @param isSingle whether the report has no other cause, whose facts the headline then has.
+ * @param isOnlyChange whether the report has no other cause, whose facts the headline then has.
  */
 export function textOf(
   group: ChangeGroup,
   routes: readonly string[],
   cause: CauseReport,
   only: string,
-  isSingle: boolean,
+  isOnlyChange: boolean,
 ): string {
   const { base, head } = group;
   const names = routesText(routes.toSorted());
   const gains = gainsOf(group);
   const loses = losesOf(group);
-  if (isOldName(group)) return `${names}: ${oldNameText(group, cause)}`;
-  if (isNewName(group)) return `${names}: ${newNameText(group)}`;
+  if (removesName(group)) return `${names}: ${oldNameText(group, cause)}`;
+  if (introducesName(group)) return `${names}: ${newNameText(group)}`;
   if (head.denial !== null) {
     const { policy, constraint, reason } = head.denial;
     return `${names} refused: ${policy}/${constraint} (${reason})${only}${exceptionsText(group, cause)}`;
@@ -48,25 +48,26 @@ export function textOf(
   if (gains.length > 0) {
     const destination = cause.gains.find(({ endpoint }) => endpoint === gains[0]);
     // Where there is one, the headline of the only cause has it.
-    const isInHeadline =
-      destination === undefined || (isSingle && cause.gains.length === 1 && isOfRoute(cause));
-    const where = isInHeadline ? gains.join(", ") : destinationText(destination);
+    const repeatsHeadline =
+      destination === undefined ||
+      (isOnlyChange && cause.gains.length === 1 && concernsRoute(cause));
+    const where = repeatsHeadline ? gains.join(", ") : destinationText(destination);
     const position = endpointsOf(head).indexOf(gains[0] ?? "") + 1;
-    const gone = loses.length === 0 ? "" : `, no longer to ${loses.join(", ")}`;
-    return `${names} → ${where}, ${ordinal(position)} in order${gone}${only}`;
+    const lostText = loses.length === 0 ? "" : `, no longer to ${loses.join(", ")}`;
+    return `${names} → ${where}, ${ordinal(position)} in order${lostText}${only}`;
   }
   if (loses.length > 0)
     return `${names} no longer reaches ${loses.join(", ")}; left: ${plan}${only}`;
   if (endpointsOf(base).join("\n") !== endpointsOf(head).join("\n")) {
     return `${names}: ${endpointsOf(base).join(", ")} → ${endpointsOf(head).join(", ")}${only}`;
   }
-  const moved = movedOf(group, cause);
+  const movedCandidate = movedOf(group, cause);
   // Where the address is the only change, the headline has both.
-  const isInHeadline =
+  const repeatsHeadline =
     cause.entries.length === 1 && cause.entries[0]?.path.endsWith(".base_url") === true;
-  const hosts = isInHeadline ? "" : hostsText(group);
-  if (moved !== null) {
-    return `${names}: ${moved.endpoint}, ${ordinal(head.plan.indexOf(moved) + 1)} in order, is changed${hosts}${only}`;
+  const hosts = repeatsHeadline ? "" : hostsText(group);
+  if (movedCandidate !== null) {
+    return `${names}: ${movedCandidate.endpoint}, ${ordinal(head.plan.indexOf(movedCandidate) + 1)} in order, is changed${hosts}${only}`;
   }
   const edits = editsText(group);
   if (edits !== "" && hosts === "") return `${names}: ${edits}${only}`;
@@ -135,7 +136,7 @@ export function movedOf(
 }
 
 /** Whether the headline is about a route. */
-export function isOfRoute({ entries }: CauseReport): boolean {
+export function concernsRoute({ entries }: CauseReport): boolean {
   return entries[0]?.kind === "route";
 }
 
@@ -147,12 +148,12 @@ function ordinal(position: number) {
  * Requests that base refuses because they name a provider or region that it does not have: what
  * they reach now, others reached before.
  */
-export function isNewName({ base, head }: ChangeGroup): boolean {
+export function introducesName({ base, head }: ChangeGroup): boolean {
   return base.denial?.reason === "unknown_preference" && head.denial === null;
 }
 
 /** The reverse: requests that name what head does not have. */
-function isOldName({ base, head }: ChangeGroup) {
+function removesName({ base, head }: ChangeGroup) {
   return head.denial?.reason === "unknown_preference" && base.denial === null;
 }
 
@@ -182,7 +183,7 @@ function inAll(lists: readonly (readonly string[])[]): readonly string[] {
   return first.filter((name) => others.every((list) => list.includes(name)));
 }
 
-const KEPT = {
+const RETENTION_TEXTS = {
   none: "nothing kept",
   transient: "kept for a short time",
   days_30: "kept 30 days",
@@ -199,7 +200,7 @@ export function processorText({
   retention,
   trains_on_data: trains,
 }: DestinationReport): string {
-  return `${provider} in ${region}, ${KEPT[retention]}${trains ? ", trains on data" : ""}`;
+  return `${provider} in ${region}, ${RETENTION_TEXTS[retention]}${trains ? ", trains on data" : ""}`;
 }
 
 /** Longest retention first. */

@@ -26,26 +26,30 @@ import {
   worstChange,
 } from "../wording/comparison.ts";
 import { areJoined, conditionsText, isWithin } from "./conditions.ts";
-import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
+import { gainsOf, losesOf, movedOf, textOf, introducesName } from "./effect-text.ts";
 
 const IMPORTANCE = Object.keys(ROW_KINDS);
 /** The effect of a cause on the requests of some workspaces, described by the simplest of them. */
 export type Effect = ReturnType<typeof effectOf>;
 
 function tagOf(group: ChangeGroup, cause: CauseReport): EffectTag {
-  if (isNewName(group)) return "CHANGES";
+  if (introducesName(group)) return "CHANGES";
   const tag = changeWording(worstChange(group.kinds)).tag;
   if (tag !== "MOVES") return tag;
   const { base, head } = group;
   const before = new Set(base.plan.map(processorOf));
-  const isNew = head.plan.some((candidate) => !before.has(processorOf(candidate)));
-  if (isNew || (movedOf(group, cause) !== null && cause.entries.some(isLooser))) return "WIDENS";
+  const hasNewProcessor = head.plan.some((candidate) => !before.has(processorOf(candidate)));
+  if (
+    hasNewProcessor ||
+    (movedOf(group, cause) !== null && cause.entries.some(loosensDataHandling))
+  )
+    return "WIDENS";
   // Without its former primary a plan reaches no new destination.
   return losesOf(group).length > 0 ? "NARROWS" : "MOVES";
 }
 
 /** Whether a provider may keep data longer than before, or train on it. */
-function isLooser({ path, before, after }: ChangedEntry): boolean {
+function loosensDataHandling({ path, before, after }: ChangedEntry): boolean {
   if (path.endsWith(".trains_on_data")) return after === "true";
   const rank = (text: string | null) => RETENTIONS.findIndex((each) => each === text);
   return path.endsWith(".retention") && rank(before) >= 0 && rank(before) < rank(after);
@@ -67,7 +71,10 @@ export function rankOf(tag: ScreenTag, effect?: Effect): number {
 }
 
 /** Changed names and reasons are only counted on the first screen. */
-export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
+export function isOnlyCounted(
+  group: ChangeGroup,
+  { renamed_groups: renamed }: CauseReport,
+): boolean {
   return renamed.includes(group.id) || group.kinds.every((kind) => kind === "reason_changed");
 }
 
@@ -148,8 +155,8 @@ function hasPath(
  * by price are no effect of it.
  */
 export function effectsOf(cause: CauseReport, report: ReportModel, gatesOf: GateTest = () => []) {
-  const all = groupsOfCause(cause, report).filter(({ group }) => !isCounted(group, cause));
-  const priced = all.filter(({ group }) => isByPrice(group, cause));
+  const all = groupsOfCause(cause, report).filter(({ group }) => !isOnlyCounted(group, cause));
+  const priced = all.filter(({ group }) => dependsOnPrice(group, cause));
   const described = all.filter((one) => !priced.includes(one));
   const cells = shownCells(cellsOf(described, cause, report), gatesOf);
   const effects = effectsOfCells(cells, cause, report, gatesOf);
@@ -167,7 +174,7 @@ export function effectsOf(cause: CauseReport, report: ReportModel, gatesOf: Gate
 }
 
 /** Policies that read prices change plain requests too, which have lines of their own. */
-function isByPrice({ example }: ChangeGroup, { entries }: CauseReport): boolean {
+function dependsOnPrice({ example }: ChangeGroup, { entries }: CauseReport): boolean {
   const { max_price: most, sort } = example.preferences ?? {};
   return (
     (most !== undefined || sort?.by === "price") &&
@@ -181,17 +188,20 @@ function isByPrice({ example }: ChangeGroup, { entries }: CauseReport): boolean 
  * alone meet a failing gate.
  */
 function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] {
-  const isPlain = ({ group }: Cell) => conditionCount(group.example) === 0;
-  const plain = cells.filter(isPlain);
+  const isUnconditional = ({ group }: Cell) => conditionCount(group.example) === 0;
+  const plain = cells.filter(isUnconditional);
   if (plain.length === 0) return cells;
-  const isWidened = plain.some(({ tag }) => tag === "WIDENS");
-  const isWorse = ({ tag, group }: Cell) =>
+  const widensPlainly = plain.some(({ tag }) => tag === "WIDENS");
+  const isAlwaysShown = ({ tag, group }: Cell) =>
     tag === "BREAKS" ||
-    (!isWidened && tag === "WIDENS" && Object.keys(group.example.preferences ?? {}).length === 0);
+    (!widensPlainly &&
+      tag === "WIDENS" &&
+      Object.keys(group.example.preferences ?? {}).length === 0);
   const met = new Set<string>();
   return cells.filter((cell) => {
     const gates = gatesOf(cell).map((gate) => `${gate}\n${cell.workspace}`);
-    const isShown = isPlain(cell) || isWorse(cell) || gates.some((gate) => !met.has(gate));
+    const isShown =
+      isUnconditional(cell) || isAlwaysShown(cell) || gates.some((gate) => !met.has(gate));
     if (isShown) for (const gate of gates) met.add(gate);
     return isShown;
   });
@@ -283,18 +293,18 @@ function cellText(
   cause: CauseReport,
   report: ReportModel,
 ): string {
-  const isSingle = report.changing.length === 1;
-  const bare = textOf(group, [], cause, "", isSingle);
+  const isOnlyChange = report.changing.length === 1;
+  const bare = textOf(group, [], cause, "", isOnlyChange);
   const count = conditionCount(group.example);
-  const isRefusedWith = count > 0 && tag === "BREAKS";
+  const isConditionalRefusal = count > 0 && tag === "BREAKS";
   const alike = groups.filter(
     (other) =>
       other !== group &&
-      (isRefusedWith ||
+      (isConditionalRefusal ||
         (conditionCount(other.example) === count &&
-          textOf(other, [], cause, "", isSingle) === bare)),
+          textOf(other, [], cause, "", isOnlyChange) === bare)),
   );
-  return textOf(group, routes, cause, conditionsText([group, ...alike], report), isSingle);
+  return textOf(group, routes, cause, conditionsText([group, ...alike], report), isOnlyChange);
 }
 
 /** More lines that differ only in their routes become one. */
@@ -381,11 +391,15 @@ export const NEW_PATH = "a new data path";
 function detailOf(cell: Cell, cause: CauseReport, report: ReportModel): string {
   const { group } = cell;
   const gains = gainsOf(group);
-  const moved = movedOf(group, cause);
-  if ((gains.length === 0 && moved === null) || group.head.denial !== null || isNewName(group))
+  const movedCandidate = movedOf(group, cause);
+  if (
+    (gains.length === 0 && movedCandidate === null) ||
+    group.head.denial !== null ||
+    introducesName(group)
+  )
     return "";
   const there = group.head.plan.filter(
-    (candidate) => gains.includes(candidate.endpoint) || candidate === moved,
+    (candidate) => gains.includes(candidate.endpoint) || candidate === movedCandidate,
   );
   return [report.declared, report.promoted].some((one) => hasPath(one.new_data_paths, there, cell))
     ? NEW_PATH

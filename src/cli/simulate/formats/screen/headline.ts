@@ -26,19 +26,19 @@ import { type Effect, refusesPreferencesOnly } from "./effects.ts";
 /** The change of the files in one sentence without a full stop. */
 export function headlineOf(cause: CauseReport, report: ReportModel): string {
   const text = changeText(cause, report);
-  return isAfterPromotion(cause, report) && !isCandidate(cause, report)
+  return waitsForPromotion(cause, report) && !changesCandidate(cause, report)
     ? `${text},${onceText(cause, report)}`
     : text;
 }
 
 /** Whether nothing follows from a cause before a promotion, as its headline states. */
-export function isAfterPromotion(cause: CauseReport, report: ReportModel): boolean {
+export function waitsForPromotion(cause: CauseReport, report: ReportModel): boolean {
   const { groups, promoted_groups: later } = cause;
-  return groups.length === 0 && (later.length > 0 || isCandidate(cause, report));
+  return groups.length === 0 && (later.length > 0 || changesCandidate(cause, report));
 }
 
 /** Whether a policy that changed waits in head to be promoted. */
-function isCandidate({ entries: [first] }: CauseReport, { head }: ReportModel) {
+function changesCandidate({ entries: [first] }: CauseReport, { head }: ReportModel) {
   return (
     first?.kind === "policy" &&
     head.policies.some(({ id, slot }) => id === first.subject && slot === "candidate")
@@ -155,12 +155,12 @@ function isRenameOnly(cause: CauseReport): boolean {
  */
 export function replacedText([came, gone]: CauseReport["entries"]): string | null {
   if (came === undefined || gone === undefined || came.kind !== gone.kind) return null;
-  const isPair =
+  const isReplacement =
     came.change === "added" &&
     gone.change === "removed" &&
     came.before !== null &&
     came.after !== null;
-  return isPair
+  return isReplacement
     ? `${kindText(came.kind)} ${came.subject} replaces ${gone.subject}: ${came.before} → ${came.after}`
     : null;
 }
@@ -196,7 +196,7 @@ function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel
   const { groups, promoted_groups: later } = cause;
   const { subject, change } = entry;
   const waits =
-    !isCandidate(cause, report) || groups.length > 0
+    !changesCandidate(cause, report) || groups.length > 0
       ? ""
       : change === "added"
         ? ", in shadow: it decides nothing until it is promoted"
@@ -292,8 +292,8 @@ export function assertionText(
     return `${what}: ${values}${isWeaker ? "; it demands less than before" : ""}`;
   }
   if (section !== "assertions") {
-    const isHeld = change === "removed" && assertions !== null;
-    return `${path} ${CHANGED[change]}${isHeld ? "; this change is still held against it" : ""}`;
+    const stillApplies = change === "removed" && assertions !== null;
+    return `${path} ${CHANGED[change]}${stillApplies ? "; this change is still held against it" : ""}`;
   }
   if (member === undefined) {
     // The details have what it demands; the title is for people.
@@ -335,9 +335,11 @@ export function questionOf(
   const requests = (tag: EffectTag) =>
     requestsText(effects.filter((effect) => effect.tag === tag && !refusesPreferencesOnly(effect)));
   const some = requestsText(effects.filter(refusesPreferencesOnly));
-  const refused = requests("BREAKS");
-  const broken = refused || (some && `some ${some}`);
-  const moves = effects.filter((effect) => effect.tag === "MOVES" || isMoved(effect, cause));
+  const refusedText = requests("BREAKS");
+  const broken = refusedText || (some && `some ${some}`);
+  const moves = effects.filter(
+    (effect) => effect.tag === "MOVES" || changesDestination(effect, cause),
+  );
   const narrower = requests("NARROWS");
   const wider =
     questionOfGain(cause, effects, report) ||
@@ -345,7 +347,7 @@ export function questionOf(
   const fewer = narrower && `are fewer endpoints enough for ${narrower}`;
   const once = groups.length === 0 ? onceText(cause, report) : "";
   // Of plain requests first.
-  const first = wider || (refused === "" ? fewer : "");
+  const first = wider || (refusedText === "" ? fewer : "");
   if (broken !== "") return `${first && `${first}, and `}shall ${broken} be refused${once}?`;
   if (first !== "") return `${first}${once}?`;
   if (moves.length > 0) return questionOfMove(cause, moves).replace(/(?<=.)$/, "?");
@@ -357,7 +359,7 @@ export function questionOf(
 }
 
 /** Whether an endpoint that the requests reached before is another destination now. */
-function isMoved({ tag, group }: Effect, cause: CauseReport) {
+function changesDestination({ tag, group }: Effect, cause: CauseReport) {
   return tag === "WIDENS" && gainsOf(group).length === 0 && movedOf(group, cause) !== null;
 }
 
@@ -384,12 +386,14 @@ function questionOfGain(
   if (found.length > 0) {
     const byWorkspaces = Map.groupBy(found, ({ workspaces }) => listText([...workspaces], 3));
     const parts = [...byWorkspaces].map(
-      ([whose, those]) =>
-        `data of ${whose} go ${those.map(({ gain }) => `to ${processorText(gain)}`).join("; ")}`,
+      ([whose, newPaths]) =>
+        `data of ${whose} go ${newPaths.map(({ gain }) => `to ${processorText(gain)}`).join("; ")}`,
     );
     return `may ${parts.join(", and ")}`;
   }
-  const wider = effects.filter((effect) => effect.tag === "WIDENS" && !isMoved(effect, cause));
+  const wider = effects.filter(
+    (effect) => effect.tag === "WIDENS" && !changesDestination(effect, cause),
+  );
   const served = wider.filter(({ group }) => group.base.denial !== null);
   if (served.length > 0) return `shall ${requestsText(served)} be served that are refused today`;
   const gained = wider.filter(({ group }) => gainsOf(group).length > 0);
@@ -447,9 +451,9 @@ function newDestinations(
     }
   }
   const all = [...found.values()];
-  const isAnyPath = all.some(({ isNewPath }) => isNewPath);
+  const hasNewPath = all.some(({ isNewPath }) => isNewPath);
   return all
-    .filter(({ isNewPath }) => isNewPath || !isAnyPath)
+    .filter(({ isNewPath }) => isNewPath || !hasNewPath)
     .toSorted(
       (left, right) =>
         Number(left.isKnownRegion) - Number(right.isKnownRegion) ||
@@ -483,16 +487,17 @@ function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string 
   const [first] = effects;
   if (first === undefined) return "";
   const { base, head } = first.group;
-  const moved = movedOf(first.group, cause);
-  if (moved !== null) {
+  const movedCandidate = movedOf(first.group, cause);
+  if (movedCandidate !== null) {
     const whose = whoseText(effects);
     if (has("plaintext") || entries.some(isUnencrypted))
-      return `may calls to ${moved.provider} go unencrypted`;
-    const before = base.plan.find(({ endpoint }) => endpoint === moved.endpoint);
-    if (before?.host !== moved.host) return `may data of ${whose} go to ${moved.host}`;
-    if (has("retention")) return `may ${moved.provider} keep data of ${whose} that long`;
-    if (has("trains_on_data")) return `may ${moved.provider} train on data of ${whose}`;
-    return `does ${moved.endpoint} still answer as ${routes} needs it`;
+      return `may calls to ${movedCandidate.provider} go unencrypted`;
+    const before = base.plan.find(({ endpoint }) => endpoint === movedCandidate.endpoint);
+    if (before?.host !== movedCandidate.host)
+      return `may data of ${whose} go to ${movedCandidate.host}`;
+    if (has("retention")) return `may ${movedCandidate.provider} keep data of ${whose} that long`;
+    if (has("trains_on_data")) return `may ${movedCandidate.provider} train on data of ${whose}`;
+    return `does ${movedCandidate.endpoint} still answer as ${routes} needs it`;
   }
   const at = head.plan.findIndex(({ endpoint }, index) => endpoint !== base.plan[index]?.endpoint);
   const [now, was] = [head.plan[at], base.plan[at]];
@@ -501,8 +506,8 @@ function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string 
 }
 
 function isUnencrypted({ path, before, after }: ChangedEntry): boolean {
-  const isPlain = (text: string | null) => text?.startsWith("http:") === true;
-  return path.endsWith(".base_url") && isPlain(after) && !isPlain(before);
+  const isPlainHttp = (text: string | null) => text?.startsWith("http:") === true;
+  return path.endsWith(".base_url") && isPlainHttp(after) && !isPlainHttp(before);
 }
 
 /** About settings that decide nothing about where requests go. */

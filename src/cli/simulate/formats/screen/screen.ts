@@ -16,13 +16,13 @@ import {
 import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
-import { questionOf, headlineOf, isAfterPromotion, locationText } from "./headline.ts";
-import { isOfRoute } from "./effect-text.ts";
+import { questionOf, headlineOf, waitsForPromotion, locationText } from "./headline.ts";
+import { concernsRoute } from "./effect-text.ts";
 import { bySeen, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
 import {
   effectsOf,
   gateTest,
-  isCounted,
+  isOnlyCounted,
   refusesPreferencesOnly,
   NEW_PATH,
   rankOf,
@@ -47,7 +47,7 @@ export interface ScreenRow {
   /** The cause that the fact follows from; `null` where it is about the whole change. */
   readonly cause: CauseReport | null;
   /** Whether every format has it, however long the report is. */
-  readonly kept: boolean;
+  readonly alwaysShown: boolean;
   /** Rank among rows, the most important first. */
   readonly rank: number;
   readonly seen: SeenWeight | null;
@@ -103,12 +103,15 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
   const broken = effectsInOrder[0]?.effects.filter(
     (effect) => effect.tag === "BREAKS" && !effect.promoted && !refusesPreferencesOnly(effect),
   );
-  const refused = listText([...new Set(broken?.flatMap(({ workspaces }) => workspaces))], 3);
+  const refusedWorkspaces = listText(
+    [...new Set(broken?.flatMap(({ workspaces }) => workspaces))],
+    3,
+  );
   // Other headlines are about refusals themselves, or only have those.
   const outage =
-    refused === "" || worst?.entries[0]?.kind !== "route" || worst.gains.length === 0
+    refusedWorkspaces === "" || worst?.entries[0]?.kind !== "route" || worst.gains.length === 0
       ? ""
-      : `; ${refused} refused`;
+      : `; ${refusedWorkspaces} refused`;
   return {
     verdict: verdictWord,
     tone: TONE_OF_VERDICT[verdictWord],
@@ -155,7 +158,7 @@ function rowsByCause(
     const isSeparate = isLong || typeof key === "string";
     return [...shown, ...others].map((row, index) => ({
       ...row,
-      kept: row.kept || row.gates.length > 0 || (!isSeparate && index === 0),
+      kept: row.alwaysShown || row.gates.length > 0 || (!isSeparate && index === 0),
       location: isSeparate || (index === 0 && key !== worst) ? row.location : "",
     }));
   });
@@ -183,7 +186,7 @@ function plainFact(
     location: "",
     gates: [],
     cause: null,
-    kept: !isCut,
+    alwaysShown: !isCut,
     seen: null,
     rank: rankOf(tag),
     ...others,
@@ -219,16 +222,20 @@ function failedFacts(report: ReportModel): readonly ScreenRow[] {
   if (assertions === null) return [];
   const failed = assertions.results.filter(({ status }) => status === "FAIL");
   const causes = failed.length === 0 ? null : causesByRequest(report);
-  const isOld = ({ fails_in_base: inBase }: { readonly fails_in_base?: boolean | null }) =>
+  const failsInBase = ({ fails_in_base: inBase }: { readonly fails_in_base?: boolean | null }) =>
     inBase === true;
-  const oldFact = (all: readonly Parameters<typeof isOld>[0][], what: string, gate: string) => {
-    const amount = all.filter(isOld).length;
+  const oldFact = (
+    all: readonly Parameters<typeof failsInBase>[0][],
+    what: string,
+    gate: string,
+  ) => {
+    const amount = all.filter(failsInBase).length;
     const text = `${amountText(amount, what)} that base fails too`;
     return amount === 0 ? [] : [plainFact("FAILS", text, { tone: "narrow", gates: [gate] })];
   };
   return [
     ...failed
-      .filter((result) => !isOld(result))
+      .filter((result) => !failsInBase(result))
       .map(({ id, message, location, example }) =>
         plainFact("FAILS", message ?? "it fails", {
           who: id,
@@ -238,7 +245,7 @@ function failedFacts(report: ReportModel): readonly ScreenRow[] {
         }),
       ),
     ...assertions.failedGates
-      .filter((gate) => !isOld(gate))
+      .filter((gate) => !failsInBase(gate))
       .map(({ title, text, missing, location }) =>
         plainFact("FAILS", `${text}; missing: ${listText(missing, 3)}`, {
           who: `coverage of ${title}`,
@@ -271,7 +278,7 @@ function causeFacts(
   failing: readonly string[],
 ): readonly ScreenRow[] {
   const { changing } = report;
-  const isSingle = changing.length === 1;
+  const isOnlyChange = changing.length === 1;
   const [first] = cause.entries;
   const origin = { cause, location: locationText(first?.location ?? null) };
   if (isWithoutEffect(cause)) {
@@ -287,16 +294,16 @@ function causeFacts(
   // The row of an endpoint that a route gains has all of its headline.
   const isDescribed =
     gates.length === 0 &&
-    isOfRoute(cause) &&
+    concernsRoute(cause) &&
     cause.gains.length === 1 &&
-    !isAfterPromotion(cause, report) &&
+    !waitsForPromotion(cause, report) &&
     effects.some(({ tag }) => tag === "WIDENS");
   const isLong = changing.length > MOST_CHANGES;
-  const isSeparate = isSingle || isLong;
+  const isSeparate = isOnlyChange || isLong;
   const change = isSeparate || priceText === "" ? "" : `; ${priceText}`;
   return [
     ...effects.map((effect) => ({ ...effectFact(effect, cause, report), ...origin })),
-    ...rowsOfCause(cause, report, isSingle).map(([tag, text]) =>
+    ...rowsOfCause(cause, report, isOnlyChange).map(([tag, text]) =>
       plainFact(tag, text, { ...origin, gates: tag === "LATENT" ? latentGates : [] }),
     ),
     ...(isSeparate && priceText !== "" ? [plainFact("NOTE", priceText, origin)] : []),
@@ -306,7 +313,7 @@ function causeFacts(
           plainFact("CHANGE", `${headlineOf(cause, report)}${change}`, {
             ...origin,
             gates,
-            kept: !isLong,
+            alwaysShown: !isLong,
           }),
         ]),
   ];
@@ -362,12 +369,12 @@ function effectFact(effect: Effect, cause: CauseReport, report: ReportModel): Sc
     seen === null || evidence === null || evidence.decisions === 0
       ? ""
       : `, ${percentageText(seen.calls, evidence.decisions)}`;
-  const once = promoted && !isAfterPromotion(cause, report) ? "once promoted" : "";
+  const once = promoted && !waitsForPromotion(cause, report) ? "once promoted" : "";
   return plainFact(tag, joinTexts([text, once, detail], "; "), {
     who: listText(workspaces, 3),
     gates,
     seen,
-    ...(detail === NEW_PATH ? { kept: true } : {}),
+    ...(detail === NEW_PATH ? { alwaysShown: true } : {}),
     rank: rankOf(tag, effect),
     calls:
       seen === null
@@ -379,8 +386,8 @@ function effectFact(effect: Effect, cause: CauseReport, report: ReportModel): Sc
 }
 
 function moreText(report: ReportModel, variants: number): string {
-  const counted = report.causes.flatMap((cause) =>
-    groupsOfCause(cause, report).filter(({ group }) => isCounted(group, cause)),
+  const countedGroups = report.causes.flatMap((cause) =>
+    groupsOfCause(cause, report).filter(({ group }) => isOnlyCounted(group, cause)),
   ).length;
   const findings = report.complete ? report.newFindings.length : 0;
   return joinTexts([
@@ -389,7 +396,7 @@ function moreText(report: ReportModel, variants: number): string {
       "variant of requests with conditions",
       "variants of requests with conditions",
     ),
-    countText(counted, "other reason or name", "other reasons or names"),
+    countText(countedGroups, "other reason or name", "other reasons or names"),
     countText(findings, "rule that no request uses", "rules that no request uses"),
     report.assertions === null || report.assertions.coverage.length === 0 ? "" : "coverage",
   ]);

@@ -76,7 +76,7 @@ function assertionItem(result: AssertionModel): Item {
       quoted(title),
       [quoted(kind), `, ${classesText(classes)}`],
     ],
-    kept: status === "FAIL",
+    alwaysShown: status === "FAIL",
     details: [
       // In an incomplete run other classes may need the waiver.
       ["why", isPassed && waiver !== null ? null : quoted(message ?? "")],
@@ -200,7 +200,7 @@ export function settingsSection({ changed_settings: changes }: ReportModel): Sec
           return {
             mark: before === null ? "+" : after === null ? "-" : "~",
             cells: [name(path), [quoted(values), note && `: ${note}`], at(location)],
-            kept: gate !== null,
+            alwaysShown: gate !== null,
           };
         }),
       },
@@ -217,8 +217,8 @@ export function warningsSection({ base, head }: ReportModel): Section {
     return some.filter((warning) => !excluded.has(keyOf(warning)));
   };
   const added = without(head.warnings, base.warnings);
-  const both = without(head.warnings, added);
-  const gone = without(base.warnings, head.warnings);
+  const unchanged = without(head.warnings, added);
+  const removed = without(base.warnings, head.warnings);
   const itemOf = (warning: (typeof head.warnings)[number], since: string): Item => ({
     mark: "!",
     cells: [
@@ -233,14 +233,14 @@ export function warningsSection({ base, head }: ReportModel): Section {
     id: "warnings",
     title: "Warnings of the compiler",
     note: `${numberText(added.length)} new in head`,
-    ...(head.warnings.length + gone.length === 0 ? { empty: "None." } : {}),
+    ...(head.warnings.length + removed.length === 0 ? { empty: "None." } : {}),
     blocks: [
       {
         noun: "warning",
         items: [
           ...added.map((warning) => itemOf(warning, "new in head")),
-          ...both.map((warning) => itemOf(warning, "on both sides")),
-          ...gone.map((warning) => itemOf(warning, "in base only")),
+          ...unchanged.map((warning) => itemOf(warning, "on both sides")),
+          ...removed.map((warning) => itemOf(warning, "in base only")),
         ],
       },
     ],
@@ -250,7 +250,7 @@ export function warningsSection({ base, head }: ReportModel): Section {
 export function evidenceSection({ evidence, declared, promoted }: ReportModel): Section | null {
   if (evidence === null) return null;
   const { decisions, from, to, unrepresentable } = evidence;
-  const seen = (
+  const viewItem = (
     view: string,
     changed: number,
     { groups, decisions: met }: EvidenceReport["declared"],
@@ -272,14 +272,14 @@ export function evidenceSection({ evidence, declared, promoted }: ReportModel): 
       {
         noun: "reason",
         items: [
-          seen("as declared", declared.groups.length, evidence.declared),
-          seen("as if promoted", promoted.groups.length, evidence.promoted),
+          viewItem("as declared", declared.groups.length, evidence.declared),
+          viewItem("as if promoted", promoted.groups.length, evidence.promoted),
           ...evidenceCautions(evidence).map((caution): Item => ({ mark: "!", cells: [caution] })),
-          ...unrepresentable.map(({ why, decisions: lost }): Item => ({
+          ...unrepresentable.map(({ why, decisions: decisionCount }): Item => ({
             mark: "!",
             cells: [
               [
-                `${amountText(lost, "decision")} cannot be expressed by head's files: `,
+                `${amountText(decisionCount, "decision")} cannot be expressed by head's files: `,
                 quoted(why),
               ],
             ],

@@ -55,20 +55,20 @@ function viewSections(
 ): readonly Section[] {
   const comparison = report[view];
   const { difference, complete } = report;
-  const isFirst = view === "declared";
+  const isDeclared = view === "declared";
   const section = (id: string, title: string, none: string, lists: readonly List[]): Section => ({
     id: `${view}-${id}`,
     view,
-    title: `${title}${isFirst ? "" : " as if promoted"}`,
-    titleOfRest: `${title}${isFirst ? "" : " only as if promoted"}`,
-    reserve: isFirst ? 20_000 : 12_000,
+    title: `${title}${isDeclared ? "" : " as if promoted"}`,
+    titleOfRest: `${title}${isDeclared ? "" : " only as if promoted"}`,
+    reserve: isDeclared ? 20_000 : 12_000,
     blocks: lists,
     ...(lists.every(({ items }) => items.length === 0)
       ? { empty: complete ? none : "None among the classes that were decided." }
       : {}),
   });
   const repeated = (one: ChangeGroup | DataPath | RoutePath): Pick<Item, "shown"> =>
-    isFirst || difference.only.has(one) ? {} : { shown: "repeated" };
+    isDeclared || difference.only.has(one) ? {} : { shown: "repeated" };
   const paths = (direction: "new" | "lost"): List => ({
     noun: "path",
     most: 30,
@@ -171,7 +171,7 @@ function pathItem(
 /** Headed by "- chat-eu  newly denied  4f2a9c01d4e5". */
 function groupItem(group: ChangeGroup, view: View): Item {
   const { id, kinds, routes, workspaces, operations, base, head, location, example } = group;
-  const seen = seenText(group.seen, group.seen_usage);
+  const evidenceText = seenText(group.seen, group.seen_usage);
   const { symbol, tone } = changeWording(worstChange(kinds));
   const candidates = [...base.plan, ...head.plan];
   return {
@@ -180,7 +180,7 @@ function groupItem(group: ChangeGroup, view: View): Item {
     cells: [
       routes.length === 0 ? "no route" : names(routes.map(routeText), 4),
       strong(titleOf(kinds), tone),
-      seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`,
+      evidenceText === null ? scopeText(group) : `${scopeText(group)}, ${evidenceText}`,
       name(id),
     ],
     details: [

@@ -86,13 +86,13 @@ function differenceOf(
   const [before, after] = [slotsOf(was), slotsOf(is)];
   if (is.length === 0) return { mark: "-", what: `gone, it was ${before}`, digests: "" };
   if (was.length === 0) return { mark: "+", what: `new, ${after}`, digests: "" };
-  const kept = is.filter(({ from }) => from === "base");
+  const fromBase = is.filter(({ from }) => from === "base");
   const waiting = is.filter(({ from }) => from === "head");
   // Base's text stays enforced, and head's waits as a candidate.
-  if (kept.length > 0 && waiting.length > 0) {
+  if (fromBase.length > 0 && waiting.length > 0) {
     const isRemoval = waiting[0]?.content === "removal";
     const what = `enforced, its ${isRemoval ? "removal" : "change"} waits to be promoted`;
-    return { mark: "~", what, digests: digestsOf(kept, ...(isRemoval ? [] : [waiting])) };
+    return { mark: "~", what, digests: digestsOf(fromBase, ...(isRemoval ? [] : [waiting])) };
   }
   const slots = before === after ? after : `${before} → ${after}`;
   if (digestsOf(was) !== digestsOf(is))
@@ -137,13 +137,13 @@ export function verdictText(
 
 /** The change of access of a view, in one sentence. */
 export function accessSentence(report: SimulationReport, view: View): string {
-  const { access, kinds, new_route_paths: gained, lost_data_paths: lost } = report[view];
+  const { access, kinds, new_route_paths: gained, lost_data_paths: lostPaths } = report[view];
   if (access === "equivalent" && report.promoted.access !== "equivalent")
     return "Until promoted, no request gains or loses an endpoint.";
-  const isMoved =
-    gained.length + lost.length === 0 &&
+  const movesOnly =
+    gained.length + lostPaths.length === 0 &&
     kinds.every(({ kind }) => ["MOVES", "CHANGES"].includes(TAGS[kind]));
-  return access === "incomparable" && isMoved
+  return access === "incomparable" && movesOnly
     ? "No route reaches a new destination; endpoints differ in order, version or settings."
     : ACCESS_WORDING[access].sentence;
 }

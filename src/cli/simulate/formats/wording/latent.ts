@@ -56,8 +56,8 @@ function endpointPart({ path, values }: Condition): string {
       ? "without a price"
       : `at ${rest.join("")} price ${or(values)}`;
   }
-  if (member === "region") return `in ${named("region", values)}`;
-  return `with ${named(member.replaceAll("_", " "), values)}`;
+  if (member === "region") return `in ${valuesText("region", values)}`;
+  return `with ${valuesText(member.replaceAll("_", " "), values)}`;
 }
 
 function requestPart({ path, values }: Condition): string {
@@ -66,9 +66,9 @@ function requestPart({ path, values }: Condition): string {
   const has = values.includes("true");
   switch (`${section}.${member}`) {
     case "workspace.id":
-      return named("workspace", values);
+      return valuesText("workspace", values);
     case "workspace.tier":
-      return `workspaces of ${named("tier", values)}`;
+      return `workspaces of ${valuesText("tier", values)}`;
     case "workspace.labels":
       return `workspaces ${has ? "" : "not "}labelled ${name}`;
     case "key.labels":
@@ -78,7 +78,7 @@ function requestPart({ path, values }: Condition): string {
     case "operation.":
       return or(values);
     default:
-      return named(
+      return valuesText(
         `${section === "request" ? "" : `${section} `}${member.replaceAll("_", " ")}`,
         values,
       );
@@ -86,7 +86,7 @@ function requestPart({ path, values }: Condition): string {
 }
 
 /** "region us or one that no file declares". */
-function named(what: string, values: readonly string[]): string {
+function valuesText(what: string, values: readonly string[]): string {
   if (values.join() === NOT_DECLARED) return `a ${what} that no file declares`;
   return `${what} ${or(values.map((value) => (value === NOT_DECLARED ? "one that no file declares" : value)))}`;
 }

@@ -64,7 +64,7 @@ function compareTexts(
 function comparePlans(
   base: readonly CandidateReport[],
   head: readonly CandidateReport[],
-  isSharing: boolean,
+  showsSharing: boolean,
 ): readonly DiffLine[] {
   const [before, after] = [base.map(candidateText), head.map(candidateText)];
   const candidates = new Map([...base, ...head].map((one) => [candidateText(one), one]));
@@ -78,18 +78,18 @@ function comparePlans(
       const [was, is] = [base, head].map((plan) =>
         plan.find(({ endpoint }) => endpoint === candidate.endpoint),
       );
-      const isMoved = added && before.includes(text);
-      const isMovedHost = !removed && was !== undefined && was.host !== candidate.host;
-      const isKept = isMoved || isMovedHost || !(added || removed);
-      const sharing = !isSharing
+      const isReordered = added && before.includes(text);
+      const changesHost = !removed && was !== undefined && was.host !== candidate.host;
+      const isOnBothSides = isReordered || changesHost || !(added || removed);
+      const sharing = !showsSharing
         ? null
-        : !isKept
+        : !isOnBothSides
           ? sharingText(candidate)
           : was && is && sharingChange(was, is);
       const mark = removed ? "-" : added ? "+" : null;
-      if (sharing) return line(isKept ? "~" : mark, sharing);
-      if (isMovedHost) return line("~", `${was.host} → ${candidate.host}`);
-      if (!isMoved) return line(mark);
+      if (sharing) return line(isOnBothSides ? "~" : mark, sharing);
+      if (changesHost) return line("~", `${was.host} → ${candidate.host}`);
+      if (!isReordered) return line(mark);
       return line(
         "~",
         `was number ${before.indexOf(text) + 1}, is number ${after.indexOf(text) + 1}`,
@@ -141,22 +141,22 @@ export function sampleText(sample: SampleRequest): string {
     ["features", sample.features.join(" ")],
     ["signature families", sample.signatureFamilies.join(" ")],
     ["stream", sample.stream ? "yes" : ""],
-    ["context", chosen(sample.context)],
-    ["max output", chosen(sample.maxOutput)],
-    ["reasoning effort", chosen(sample.reasoningEffort)],
+    ["context", statedText(sample.context)],
+    ["max output", statedText(sample.maxOutput)],
+    ["reasoning effort", statedText(sample.reasoningEffort)],
     ["dimensions", sample.dimensions === null ? "" : String(sample.dimensions)],
     ["preferences", preferences === null ? "" : JSON.stringify(preferences)],
     ["budget", sample.budget ?? ""],
     ["time", [`${time.day} ${time.hour}`, ...clocks].join(" ")],
   ];
   const model = sample.model === "" ? "no model" : sample.model;
-  const named = parts
+  const details = parts
     .filter(([, value]) => value !== "")
     .map(([name, value]) => `${name} ${value}`);
-  return [`${sample.workspace} requests ${sample.operation} of ${model}`, ...named].join(", ");
+  return [`${sample.workspace} requests ${sample.operation} of ${model}`, ...details].join(", ");
 }
 
 /** Empty for the default. */
-function chosen(value: string) {
+function statedText(value: string) {
   return value === "unspecified" ? "" : value;
 }
