@@ -98,8 +98,10 @@ function count(counts: Counts, parts: Parts): void {
     if (data?.startsWith("{") !== true) continue;
     const value = JSON.parse(data);
     const type = name === "answer" ? name : (value.type ?? name ?? "-");
-    for (const path of new Set(["", ...pathsIn(value)]))
-      counts.set(`${type} ${path}`, (counts.get(`${type} ${path}`) ?? 0) + 1);
+    for (const path of new Set(["", ...pathsIn(value)])) {
+      const member = `${type} ${path}`;
+      counts.set(member, (counts.get(member) ?? 0) + 1);
+    }
   }
 }
 

@@ -51,8 +51,8 @@ test("the log keeps the newest thousand requests, and at most 32 MB of bodies", 
   for (let count = 0; count < 1_040; count += 1) log.begin("GET", "/", {}, 0);
   expect([log.entries.length, log.entries.at(-1)?.id]).toEqual([1_000, 1_040]);
   const server = await mockForTest();
-  for (const bytes of [1, 15_000_000, 17_000_000])
-    await (await post(server, CHAT, { model: "x".repeat(bytes) })).text();
+  for (const bytes of [1, 16_000_000, 17_000_000])
+    await (await post(server, CHAT, Buffer.alloc(bytes))).text();
   expect(server.requests.map(({ id }) => id)).toEqual([3]);
 });
 
@@ -93,7 +93,7 @@ test("models are listed; a wrong path, method or size is refused", async () => {
   expect(await send("/v1/nowhere", "GET")).toEqual([404, null, served]);
   expect(await send(CHAT, "GET")).toEqual([405, "POST", expect.any(String)]);
   expect(await send(LOG, "PUT")).toEqual([405, "GET, DELETE", expect.any(String)]);
-  expect((await post(shared, CHAT, " ".repeat(64_000_001))).status).toBe(413);
+  expect((await post(shared, CHAT, Buffer.alloc(64_000_001))).status).toBe(413);
 });
 
 test("the command serves until it is stopped, and prints answers without content", async () => {

@@ -27,15 +27,15 @@ export const BODY = {
 };
 export const CHAT = "/v1/chat/completions";
 
-/** POST of a JSON body, or of a text as it is. */
+/** POST of a JSON body, or of a text or bytes as they are. */
 export function post(
   { url }: Pick<MockServer, "url">,
   path: string,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  const text = typeof body === "string" ? body : JSON.stringify(body);
-  return fetch(url + path, { method: "POST", headers, body: text, redirect: "manual" });
+  const sent = typeof body === "string" || body instanceof Buffer ? body : JSON.stringify(body);
+  return fetch(url + path, { method: "POST", headers, body: sent, redirect: "manual" });
 }
 
 /**
