@@ -190,7 +190,7 @@ function baseUrlOf(
 }
 
 function withLost(row: MapNode, names: readonly string[]) {
-  return names.length === 0 ? row : { ...row, lost: new Set([...row.unread, ...names]) };
+  return names.length === 0 ? row : { ...row, unread: new Set([...row.unread, ...names]) };
 }
 
 /** A member that is not written in the file. @param at position that findings about it show. */

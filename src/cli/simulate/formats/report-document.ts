@@ -159,7 +159,6 @@ function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly
             items: cut.map((one) => ({
               mark: "!" as const,
               cells: [name(one.dimension), quoted(keptText(one))],
-              kept: true,
             })),
           },
         ]),

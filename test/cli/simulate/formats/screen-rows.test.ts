@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { verdictOf, type FailOnValue } from "../../../../src/cli/simulate/exit-code.ts";
+import {
+  FAIL_ON_VALUES,
+  verdictOf,
+  type FailOnValue,
+} from "../../../../src/cli/simulate/exit-code.ts";
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
 import { firstScreen, formatTerminal } from "../../../../src/cli/simulate/formats/terminal.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
@@ -339,5 +343,22 @@ describe("the cost of recorded answers", () => {
     const refused = { ...NEWLY_DENIED, seen };
     const one = { ...everything(), declared: comparison("less_permissive", [refused]) };
     expect(spentTexts(modelOf(one))).toEqual([expect.stringMatching(end)]);
+  });
+});
+
+describe("rows of a screen", () => {
+  it("with a failing gate are never cut", async () => {
+    const report = await simulated(REORDERED, US_FALLBACK, PRICE, VERSION, NEW_WORKSPACE);
+    const verdict = verdictOf(report, {
+      failOn: FAIL_ON_VALUES,
+      promoting: false,
+      detailedExitcode: false,
+    });
+    const { rows } = screenOf(modelOf(report), { verdict });
+    const gated = rows.filter(({ gates }) => gates.length > 0);
+    expect(gated.length).toBeGreaterThan(1);
+    expect(gated.filter(({ alwaysShown }) => !alwaysShown)).toEqual([]);
+    // Otherwise nothing is cut at all.
+    expect(rows.filter(({ alwaysShown }) => !alwaysShown)).not.toEqual([]);
   });
 });

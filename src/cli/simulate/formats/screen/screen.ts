@@ -158,7 +158,7 @@ function rowsByCause(
     const isSeparate = isLong || typeof key === "string";
     return [...shown, ...others].map((row, index) => ({
       ...row,
-      kept: row.alwaysShown || row.gates.length > 0 || (!isSeparate && index === 0),
+      alwaysShown: row.alwaysShown || row.gates.length > 0 || (!isSeparate && index === 0),
       location: isSeparate || (index === 0 && key !== worst) ? row.location : "",
     }));
   });
