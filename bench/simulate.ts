@@ -14,9 +14,10 @@ import { styleLibraries, stylePolicy, STYLES } from "./style-policies.ts";
  * configurations of routes × workspaces × policies with one more fallback or one changed policy,
  * and this repository's own with one more fallback and its assertions. Every row is a process of
  * its own, so that its memory is its own. Aims, on two cores: 200 × 200 × 25 with a fallback in 10
- * s and 1 GB, 200 × 100 × 20 with a changed policy in 60 s, this repository in 3 s; with policies as
- * people write them and a fallback, 200 × 100 × 20 in 20 s, and 500 × 300 × 40 in 120 s and 2 GB.
- * `npm run bench -- simulate`; with `--quick` the first rows only, with names of rows only those.
+ * s and 1 GB, 200 × 100 × 20 with a changed policy in 60 s, this repository in 3 s; with policies
+ * as people write them and a fallback, 200 × 100 × 20 in 20 s, and 500 × 300 × 40 in 120 s and 2
+ * GB. `npm run bench -- simulate`; with `--quick` the first rows only, with names of rows only
+ * those.
  */
 interface Row {
   readonly name: string;

@@ -63,6 +63,18 @@ describe("the shape of the repository", () => {
     expect(long).toEqual([]);
   });
 
+  it("no line of a comment is wider than 100 columns", () => {
+    const wide = [...sources, ...simulated, ...ofConsole].flatMap((path) =>
+      textOf(path)
+        .split("\n")
+        .filter(
+          (line) => line.length > 100 && /^\s*(\/\/|\/?\*\*?) (?!oxlint-|@example)/.test(line),
+        )
+        .map((line) => `${shown(path)}: ${line.trim()}`),
+    );
+    expect(wide).toEqual([]);
+  });
+
   it("no file or folder is called index, utils, helpers, common or misc", () => {
     const bad = [...sources, ...ofConsole]
       .filter((path) => /\/(index|utils?|helpers?|common|misc)(\.tsx?|\/)/.test(path))

@@ -7,8 +7,8 @@ import { filesBelow, SOURCE, textOf } from "./support/imports.ts";
  * Tokens that each folder of `src` may have, in thousands: what it had on 2026-11-28, rounded up. A
  * figure here is only ever lowered; a new folder takes its tokens from the others. `server` has the
  * webhook of alerts since, `cli` and `compile` have the price list, and `cli` the commands of issue
- * 44; `canon`, `policy` and `governance` paid for them in part. `policy` and `simulate` have the clocks
- * of time zones since (decision 45).
+ * 44; `canon`, `policy` and `governance` paid for them in part. `policy` and `simulate` have the
+ * clocks of time zones since (decision 45).
  */
 const CEILINGS: Readonly<Record<string, number>> = {
   canon: 22,

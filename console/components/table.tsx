@@ -83,8 +83,8 @@ function isAbsent(value: ComponentChildren): boolean {
 }
 
 /**
- * Terms and their values, without those that are absent, in as many columns as fit. @param wide for values that are longer than a
- * number.
+ * Terms and their values, without those that are absent, in as many columns as fit. @param wide for
+ * values that are longer than a number.
  */
 export function Facts({
   rows,

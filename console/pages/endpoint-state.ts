@@ -22,8 +22,8 @@ export const stateTone = (state: string | null): Tone =>
   state === null ? "quiet" : (TONES[state] ?? "stop");
 
 /**
- * Endpoints as the answering process has them, with their calls of this hour and the one before: the
- * API counts endpoints by whole hours.
+ * Endpoints as the answering process has them, with their calls of this hour and the one before:
+ * the API counts endpoints by whole hours.
  *
  * @param every milliseconds between polls.
  */

@@ -82,8 +82,8 @@ export function codedError(
 }
 
 /**
- * The error of an allowed request without a usable endpoint: 503, because a retry may succeed; it is
- * no denial.
+ * The error of an allowed request without a usable endpoint: 503, because a retry may succeed; it
+ * is no denial.
  *
  * @example noHealthyEndpoint().status // 503
  */

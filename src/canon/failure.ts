@@ -104,8 +104,8 @@ export const FAILURES = {
     "the provider took longer than routes.yaml allows for one attempt",
     TIMES,
   ),
-  // No evidence about the endpoint: the deadline is the caller's, and earlier attempts may have used
-  // most of it.
+  // No evidence about the endpoint: the deadline is the caller's, and earlier attempts may have
+  // used most of it.
   timeout_total: failure(
     "stop",
     "the request's deadline passed",

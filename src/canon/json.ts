@@ -209,8 +209,8 @@ export function afterSpace(text: string, from: number): number {
 }
 
 /**
- * RFC 8259 §7. Names that begin with the mark are numbered too: otherwise a caller's name could pass
- * for one of our marks.
+ * RFC 8259 §7. Names that begin with the mark are numbered too: otherwise a caller's name could
+ * pass for one of our marks.
  */
 function needsEscape(name: string) {
   return name.startsWith(MARK) || JSON.stringify(name) !== `"${name}"`;

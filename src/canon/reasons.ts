@@ -207,7 +207,8 @@ function reasonOf(code: string): Reason | null {
  *
  * @param paths path of the request's member that the denial is about; clients use `param` to fix it
  * or to leave it out.
- * @param nearest similar route names of the caller's workspace, if the requested one does not exist.
+ * @param nearest similar route names of the caller's workspace, if the requested one does not
+ * exist.
  */
 export function denialError(
   denial: Denial,
@@ -233,7 +234,9 @@ export function denialError(
   return serviceError(403, "policy_denied", denial.reason, `${by}${sentence}.`, more);
 }
 
-/** The denial with title and owners of its policy, and the link that routes.yaml has a template for. */
+/**
+ * The denial with title and owners of its policy, and the link that routes.yaml has a template for.
+ */
 export function withContact(
   denial: Denial,
   { policies: { denialLink } }: Pick<RoutingTable, "policies">,

@@ -108,7 +108,9 @@ export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
  */
 export interface RequestShape {
   readonly operation: Operation;
-  /** Capabilities that the request needs, sorted, each once; derived once, when the body is parsed. */
+  /**
+   * Capabilities that the request needs, sorted, each once; derived once, when the body is parsed.
+   */
   readonly needs: readonly Capability[];
   /** Features that the request requires of the wire protocol, sorted, each once. */
   readonly features: readonly Feature[];

@@ -28,7 +28,8 @@ export interface Vocabulary {
 }
 
 /**
- * How long a provider keeps requests and answers: not at all, for a stated time, or without a limit.
+ * How long a provider keeps requests and answers: not at all, for a stated time, or without a
+ * limit.
  */
 export const RETENTIONS = ["none", "transient", "days_30", "unlimited"] as const;
 

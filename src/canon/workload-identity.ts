@@ -49,8 +49,8 @@ function matchesValue(item: JsonValue | undefined, expected: ClaimRule["values"]
 }
 
 /**
- * Whether a whole text matches a pattern. `*` matches one or more characters other than `/` and `:`,
- * which separate the parts of names.
+ * Whether a whole text matches a pattern. `*` matches one or more characters other than `/` and
+ * `:`, which separate the parts of names.
  */
 function matchesPattern(text: string, pattern: string): boolean {
   if (!pattern.includes("*")) return text === pattern;

@@ -184,7 +184,8 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
  * what has no valid shape.
  *
  * @param findings gets everything that is wrong. @param keySets those of the issuers of workloads;
- * without them a table has none of their keys. @param listPriced endpoints with a price of the list.
+ * without them a table has none of their keys. @param listPriced endpoints with a price of the
+ * list.
  * @returns `null` where there is an error.
  */
 export function compileTree(

@@ -73,7 +73,9 @@ export function createDecider(
   };
 }
 
-/** Unknown names are the caller's text, of any length: keys decision of them would fill the memory. */
+/**
+ * Unknown names are the caller's text, of any length: keys decision of them would fill the memory.
+ */
 function isCacheable(decision: Decision) {
   return (
     decision.route !== "" &&

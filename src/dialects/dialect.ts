@@ -155,8 +155,8 @@ export interface AnswerStream {
   /** Set as soon as the upstream has ended the answer; later bytes are not part of it. */
   readonly hasEnded: boolean;
   /**
-   * Call when the upstream's bytes have ended, or `hasEnded` is set. Returns the events that close the
-   * stream properly.
+   * Call when the upstream's bytes have ended, or `hasEnded` is set. Returns the events that close
+   * the stream properly.
    */
   endStream(): StreamEnd;
   /** Token counts so far, for an abandoned stream. */

@@ -40,7 +40,9 @@ export function fitting(print: Upstream["format"], rules: RequestRules): Upstrea
   };
 }
 
-/** Gives calls of an answer the names that the caller gave its tools. @param names sent → caller's. */
+/**
+ * Gives calls of an answer the names that the caller gave its tools. @param names sent → caller's.
+ */
 export function callersNames(names: ReadonlyMap<string, string>): EventFilter {
   return (events) =>
     events.map((event) => {

@@ -211,7 +211,8 @@ const BEGINNINGS: Readonly<Record<string, readonly Row[]>> = {
     "You have exceeded your monthly included credits",
   ],
   unsupported_parameter: [
-    // OpenAI: github.com/openai/openai-python/issues/2046; servers that copied its sentences. llama.cpp has "param".
+    // OpenAI: github.com/openai/openai-python/issues/2046; servers that copied its sentences.
+    // llama.cpp has "param".
     /^Unsupported param(?:eter)?:? ['"]?([\w.[\]]+)/i,
     /^([a-z]\w{0,63}) is not supported (?:in|by|with|for) this model/,
     // LiteLLM, `UnsupportedParamsError`.

@@ -77,13 +77,13 @@ export function concurrencyLimiter(most: number, settings: QueueSettings) {
     },
     tryEnter,
     /**
-     * A free slot at once, or the next one in this caller's turn. `null` where the queue is full, at
-     * the end of the queue's longest wait or at the deadline, and after an abort, which removes the
-     * waiter in the same turn.
+     * A free slot at once, or the next one in this caller's turn. `null` where the queue is full,
+     * at the end of the queue's longest wait or at the deadline, and after an abort, which removes
+     * the waiter in the same turn.
      *
      * A free slot is given after the deadline too: the call then fails by the deadline, not by a
-     * limit that was not reached. An abort after a slot was given changes nothing: the caller has to
-     * release it.
+     * limit that was not reached. An abort after a slot was given changes nothing: the caller has
+     * to release it.
      *
      * @param deadline on the clock of `performance.now()`.
      */

@@ -7,11 +7,11 @@ export interface EvidenceStore extends EvidenceLog {
    * it is needed; records that arrive together share one commit.
    *
    * @param settled called once, possibly before this returns: with `null` when the record is on
-   * disk, with {@link DuplicateDecisionError} when there is a decision with this request id, or with
-   * {@link EvidenceUnavailableError} when the record is not known to be on disk within the bounded
-   * wait, which begins when the record is needed, or when too many records wait already. The answer
-   * must not leave then. The record may still be written later, so its outcome must be handed over
-   * in any case.
+   * disk, with {@link DuplicateDecisionError} when there is a decision with this request id, or
+   * with {@link EvidenceUnavailableError} when the record is not known to be on disk within the
+   * bounded wait, which begins when the record is needed, or when too many records wait already.
+   * The answer must not leave then. The record may still be written later, so its outcome must be
+   * handed over in any case.
    * @example evidence.begin(record, (error) => finish(error)).needed()
    */
   begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision;

@@ -170,9 +170,9 @@ export interface SummaryStore {
  * region, model; `key` key; `verdict` policy, constraint, reason of denials and refusals; `denial`
  * the same with the route; `shadow` policy, revision (all judged requests), and policy, revision,
  * constraint, reason; `shadow_route` policy, revision, route; `spend` key, route, model, with the
- * use and the cost of requests and nothing else; `minute` operation, route, by the minute and for {@link
- * KEPT_MINUTES} only. Databases hold no counts of `denial` and the last three from before they were
- * added.
+ * use and the cost of requests and nothing else; `minute` operation, route, by the minute and for
+ * {@link KEPT_MINUTES} only. Databases hold no counts of `denial` and the last three from before
+ * they were added.
  */
 export type Facet =
   | "total"

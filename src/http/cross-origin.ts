@@ -60,7 +60,8 @@ export function varyHeadersOf(endpoint: EndpointFacts): readonly string[] {
 /**
  * Answers an OPTIONS request that is a preflight of the Fetch standard's CORS protocol, for origins
  * that a good key's grant of exchange names, and for no others. A preflight has no credential, so
- * it does not reveal whose key that is. The answers to the requests themselves: {@link allowReading}.
+ * it does not reveal whose key that is. The answers to the requests themselves: {@link
+ * allowReading}.
  *
  * @returns whether it was a preflight, which has been answered.
  */

@@ -23,8 +23,8 @@ export interface Listening {
    * Stops accepting, lets requests in flight end, closes idle connections; after `grace`
    * milliseconds closes the rest.
    *
-   * @param onGraceOver called when the grace is over: requests that still run then have `FORCE_CLOSE_DELAY`
-   * milliseconds to end with an error.
+   * @param onGraceOver called when the grace is over: requests that still run then have
+   * `FORCE_CLOSE_DELAY` milliseconds to end with an error.
    */
   close(grace: number, onGraceOver?: () => void): Promise<void>;
   /**
@@ -212,9 +212,9 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Answers requests that Node refuses before any handler of ours: bytes that are not HTTP, headers too long
- * or too slow, an unknown `Expect`. The answers have the shape and the request id of all others.
- * There is no record: neither caller nor request was identified.
+ * Answers requests that Node refuses before any handler of ours: bytes that are not HTTP, headers
+ * too long or too slow, an unknown `Expect`. The answers have the shape and the request id of all
+ * others. There is no record: neither caller nor request was identified.
  */
 function answerUnparsed(server: Server, newRequestId: () => string, answers: OpenAnswers) {
   server.on("clientError", (error: Error, socket: Duplex) => {

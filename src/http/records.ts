@@ -370,7 +370,9 @@ export function attemptRecords(
   );
 }
 
-/** A request that goes to providers: its route, its decision, and what health changed of the order. */
+/**
+ * A request that goes to providers: its route, its decision, and what health changed of the order.
+ */
 export interface Dispatched {
   readonly route: RouteRow;
   readonly decision: RouteDecision;

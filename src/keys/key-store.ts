@@ -11,8 +11,8 @@ export interface KeyRecord extends ServiceKey {
 }
 
 /**
- * The members of a key that can be changed: not its text, so not its environment, and nothing that tokens or
- * other keys took from it.
+ * The members of a key that can be changed: not its text, so not its environment, and nothing that
+ * tokens or other keys took from it.
  */
 export type KeyGrants = Pick<KeyRecord, "scopes" | "owner" | "workload" | "labels" | "limits">;
 

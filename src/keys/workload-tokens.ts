@@ -83,8 +83,8 @@ function remoteKeys(
   }
 
   /**
-   * The keys, fetched again where the pause since the last fetch allows it. @param failing in which a
-   * key was not found.
+   * The keys, fetched again where the pause since the last fetch allows it. @param failing in which
+   * a key was not found.
    */
   async function renewed(failing: KeyFinder): Promise<KeyFinder | null> {
     if (loaded?.find === failing) await renew();

@@ -34,7 +34,10 @@ export interface PolicyLogStore {
    * learn whether the rows are there
    */
   append(expected: ChainLink, rows: readonly PolicyLogRow[]): Promise<boolean>;
-  /** Keeps a content, the first under its digest. Durable when it resolves: rows name kept bytes only. */
+  /**
+   * Keeps a content, the first under its digest. Durable when it resolves: rows name kept bytes
+   * only.
+   */
   keep(content: StoredContent): Promise<void>;
   /** `null` where nothing is kept under the digest. */
   content(digest: string): Promise<StoredContent | null>;

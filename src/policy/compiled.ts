@@ -118,8 +118,8 @@ export interface CompiledPolicy {
    */
   readonly reads: readonly string[];
   /**
-   * Whether it may compare two strings of input and data with each other. Otherwise it compares them
-   * with its own strings alone.
+   * Whether it may compare two strings of input and data with each other. Otherwise it compares
+   * them with its own strings alone.
    */
   readonly relates: boolean;
   readonly stringUse: StringUse;

@@ -54,7 +54,9 @@ export const EXPIRY_NOTICE = { keys: 7 * DAY, certificate: 14 * DAY } as const;
 
 const NEARLY_SPENT = 0.8;
 
-/** Denials or refusals rise when an hour has so many times as many as the mean of the day before. */
+/**
+ * Denials or refusals rise when an hour has so many times as many as the mean of the day before.
+ */
 const RISE = 3;
 
 /** Fewer in an hour are noise. */

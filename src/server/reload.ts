@@ -10,10 +10,10 @@ const INTERVAL = 500;
 
 /**
  * Calls back after routes.yaml, an included file, the overlay, the price list or a policy has
- * changed. The files are looked at twice a second rather than watched: notifications end with a folder that is
- * removed and made again, are silent when a symbolic link is pointed elsewhere (a mounted
- * Kubernetes ConfigMap), and do not exist on network file systems. A change counts when the next
- * look finds the same, because editors write in several steps.
+ * changed. The files are looked at twice a second rather than watched: notifications end with a
+ * folder that is removed and made again, are silent when a symbolic link is pointed elsewhere (a
+ * mounted Kubernetes ConfigMap), and do not exist on network file systems. A change counts when the
+ * next look finds the same, because editors write in several steps.
  *
  * @param config path of routes.yaml; the policy folder and the included files are those that its
  * newest text names.

@@ -146,7 +146,9 @@ export function serverLog(log: JsonLog | null) {
       } else reloadFailed(built.diagnostics);
     },
 
-    /** The result of a step of a reload. @throws the step's error; the reload has failed then too. */
+    /**
+     * The result of a step of a reload. @throws the step's error; the reload has failed then too.
+     */
     orReloadFailed<Value>(step: () => Value): Value {
       try {
         return step();

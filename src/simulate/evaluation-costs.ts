@@ -25,8 +25,8 @@ interface EvaluationCost {
 const MOST_INPUTS = 200;
 
 /**
- * The dearest evaluation of each policy over sample requests: for every workspace, route that it may use
- * and operation a plain request and one that needs everything.
+ * The dearest evaluation of each policy over sample requests: for every workspace, route that it
+ * may use and operation a plain request and one that needs everything.
  *
  * @throws {PolicyModuleError} where a module cannot be loaded.
  */

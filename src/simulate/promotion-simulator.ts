@@ -78,7 +78,8 @@ export function promotionSimulator(bounds: Partial<SimulatorBounds> = {}) {
 
   return {
     /**
-     * @param key equal for equal inputs only. @param input called when it is this simulation's turn.
+     * @param key equal for equal inputs only. @param input called when it is this simulation's
+     * turn.
      */
     simulate(key: string, input: () => Promise<PromotionInput>): Result {
       const running = results.get(key);

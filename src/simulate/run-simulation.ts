@@ -204,7 +204,9 @@ function asserted(
   return assertionsReport(file, results, coverage);
 }
 
-/** Adds to each failed assertion whether base fails it too, simulated as if base were the change. */
+/**
+ * Adds to each failed assertion whether base fails it too, simulated as if base were the change.
+ */
 async function withBase(
   report: AssertionsReport | null,
   { base }: CompiledSides,

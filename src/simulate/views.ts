@@ -69,7 +69,9 @@ export function tracedPolicies(): (policy: SinglePolicy, table: RoutingTable) =>
 
 type TracedPolicy = ReturnType<typeof tracedPolicy>;
 
-/** Verdicts of other constraints than gates name candidates, whether the policy reads them or not. */
+/**
+ * Verdicts of other constraints than gates name candidates, whether the policy reads them or not.
+ */
 function namesCandidates({ contract }: SinglePolicy) {
   return contract.constraints.some(({ effect }) => effect !== "gate");
 }

@@ -71,7 +71,9 @@ export const COMMON_SQL = {
     SELECT workspace FROM found WHERE workspace IS NOT NULL ORDER BY workspace`,
 } as const;
 
-/** Runs a statement, a transaction of its own, and gives its rows. @throws {StoreUnavailableError} */
+/**
+ * Runs a statement, a transaction of its own, and gives its rows. @throws {StoreUnavailableError}
+ */
 export type RunCommon = (
   name: keyof typeof COMMON_SQL,
   parameters?: readonly (string | number | null)[],

@@ -210,7 +210,9 @@ export type LogRecord =
   | ReturnType<typeof requestLine>
   | ReturnType<typeof attemptLines>[number]
   | {
-      /** A provider refused a member of a request, which a flag in its row keeps out of later ones. */
+      /**
+       * A provider refused a member of a request, which a flag in its row keeps out of later ones.
+       */
       readonly event: "flag_missing";
       readonly request_id: Identifier;
       readonly endpoint: Identifier;

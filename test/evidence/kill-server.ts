@@ -26,7 +26,9 @@ import { endpoint, fakePolicies, identity, provider, route, table } from "../sup
 
 const [, , database = "", upstream = "", round = "", role = ""] = process.argv;
 
-/** Workers beside the process that has the store's thread. They load while it waits for its turn. */
+/**
+ * Workers beside the process that has the store's thread. They load while it waits for its turn.
+ */
 const workers = (role === "workers" ? [0, 1] : []).map((number) =>
   fork(import.meta.filename, [database, upstream, `${round}_${number}`, "worker"], {
     serialization: "advanced",

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { TARGETS } from "./targets.ts";
 
 /**
- * `npm run tool -- fuzz --minutes 10 [--target name] [--seed n]`: every parser in turn, again and again,
- * with seeds that grow from the given one. The first failure ends it and prints the target, the
- * seed and the smallest input that was found; `--target` and `--seed` repeat it.
+ * `npm run tool -- fuzz --minutes 10 [--target name] [--seed n]`: every parser in turn, again and
+ * again, with seeds that grow from the given one. The first failure ends it and prints the target,
+ * the seed and the smallest input that was found; `--target` and `--seed` repeat it.
  */
 const { values } = parseArgs({
   options: {

@@ -123,7 +123,9 @@ const OTHERWISE: Readonly<Record<string, object>> = {
 };
 
 const FAULTS = ["+malformed", "+error-frame", "+failed", "+no-finish", "+no-done"];
-/** How an answer of each protocol ends with each of these faults: whole, and streamed if otherwise. */
+/**
+ * How an answer of each protocol ends with each of these faults: whole, and streamed if otherwise.
+ */
 const ENDINGS: Readonly<Record<GenerateDialect, string>> = {
   "openai-chat": "malformed; error_frame; none; malformed; whole",
   "openai-completions": "malformed; error_frame; none; malformed; whole",

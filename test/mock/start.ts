@@ -42,8 +42,8 @@ export function post(
  * Sends one request over a connection of its own, and reads until there is no byte for `patience`
  * milliseconds.
  *
- * @returns the answer (the status is 0 where the connection ended before it), and how the connection
- * ended: by FIN, by an error such as `ECONNRESET`, or not at all.
+ * @returns the answer (the status is 0 where the connection ended before it), and how the
+ * connection ended: by FIN, by an error such as `ECONNRESET`, or not at all.
  */
 export async function raw(
   { url }: Pick<MockServer, "url">,

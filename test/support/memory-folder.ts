@@ -10,8 +10,8 @@ const NEEDED = 2 ** 30;
 
 /**
  * Before the test processes start: temporary folders are in memory, where that is possible. The
- * tests commit some ten thousand changes to databases and repositories, each of which would wait for
- * the disk. They end processes and never the machine, for which memory is as durable.
+ * tests commit some ten thousand changes to databases and repositories, each of which would wait
+ * for the disk. They end processes and never the machine, for which memory is as durable.
  *
  * @returns removes what tests that were interrupted have left.
  */

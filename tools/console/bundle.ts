@@ -9,8 +9,8 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "console");
 
 /**
- * Writes the console's page: `index.html`, and below `assets/` the scripts, the style, the fonts and
- * the icons, each but `favicon.ico` with a hash of its content in its name.
+ * Writes the console's page: `index.html`, and below `assets/` the scripts, the style, the fonts
+ * and the icons, each but `favicon.ico` with a hash of its content in its name.
  *
  * @param folder is emptied first.
  * @throws {Error} for any warning of the bundler, and for a package that is not in the notices.

@@ -1,6 +1,7 @@
-// `npm run tool -- screenshots`: the pictures of docs/console.md, with made-up answers. With a folder:
-// every page there, in both themes and three widths: `full` of made-up answers, `empty`, `real` of a
-// demo with its traffic, `fresh` without; names after the folder choose. Needs Chromium.
+// `npm run tool -- screenshots`: the pictures of docs/console.md, with made-up answers. With a
+// folder: every page there, in both themes and three widths: `full` of made-up answers, `empty`,
+// `real` of a demo with its traffic, `fresh` without; names after the folder choose. Needs
+// Chromium.
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";

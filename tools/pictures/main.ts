@@ -1,5 +1,5 @@
-// `npm run tool -- pictures`: the drawings of docs/images, and where Chromium is at hand the screenshots of
-// a simulation's report and of the console.
+// `npm run tool -- pictures`: the drawings of docs/images, and where Chromium is at hand the
+// screenshots of a simulation's report and of the console.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

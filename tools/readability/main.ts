@@ -1,5 +1,5 @@
-// `npm run tool -- readability`: the figures of each page that people write, and of the decisions; with
-// `-- COMMIT`, of the pages of a commit. `-- --long PAGE` prints the long sentences of a page.
+// `npm run tool -- readability`: the figures of each page that people write, and of the decisions;
+// with `-- COMMIT`, of the pages of a commit. `-- --long PAGE` prints the long sentences of a page.
 import { LONG, measure, sentencesOf, shareOfLong, type Readability } from "./measure.ts";
 import { pagesAt } from "./pages.ts";
 

@@ -25,8 +25,8 @@ export interface Found {
 
 /**
  * The decisions after a cursor. Each call reads a bounded part of the log; calls follow each other
- * until the page is full, the log ends, or {@link MOST_CALLS} were made. Shows the decisions found so
- * far. The newest page is read again while it is seen, unless it took several calls.
+ * until the page is full, the log ends, or {@link MOST_CALLS} were made. Shows the decisions found
+ * so far. The newest page is read again while it is seen, unless it took several calls.
  *
  * @param query without cursor and limit.
  */

@@ -9,8 +9,8 @@ export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
 export type Mark = "+" | "-" | "~" | "!";
 
 /**
- * A piece of text. Strings and `strong` are trusted; `quoted` is a sentence with names from files and
- * `names` are such names, which every printer escapes. `null` is not printed.
+ * A piece of text. Strings and `strong` are trusted; `quoted` is a sentence with names from files
+ * and `names` are such names, which every printer escapes. `null` is not printed.
  */
 type Inline =
   | string
@@ -79,8 +79,8 @@ export interface Item {
   readonly id?: string;
   readonly facets?: Facets;
   /**
-   * `page`: in the page only. `repeated`: printed in an earlier view; the page repeats it, because it
-   * shows one view at a time. `variant`: behind `--all`.
+   * `page`: in the page only. `repeated`: printed in an earlier view; the page repeats it, because
+   * it shows one view at a time. `variant`: behind `--all`.
    */
   readonly shown?: "page" | "repeated" | "variant";
   /** Never cut from a list. */

@@ -45,9 +45,9 @@ const LINE_BREAKS = /\s*\n\s*/g;
 const piecesOf = new WeakMap<TemplateStringsArray, readonly string[]>();
 
 /**
- * A piece of a page. All values but markup are escaped, for text and for quoted attributes: otherwise
- * a name of the configuration could add scripts to the report. Attributes in templates must be in
- * double quotes.
+ * A piece of a page. All values but markup are escaped, for text and for quoted attributes:
+ * otherwise a name of the configuration could add scripts to the report. Attributes in templates
+ * must be in double quotes.
  */
 export function html(template: TemplateStringsArray, ...contents: readonly Content[]): Markup {
   let pieces = piecesOf.get(template);
@@ -69,8 +69,8 @@ export function visible(text: string): string {
 }
 
 /**
- * Text for an element or a quoted attribute. Invisible characters and those that change the direction
- * of text are replaced.
+ * Text for an element or a quoted attribute. Invisible characters and those that change the
+ * direction of text are replaced.
  */
 export function escapeText(text: string): string {
   // Nearly every name; a large page has a hundred thousand of them.

@@ -45,8 +45,8 @@ export function code(text: string): string {
 const LONGEST_SENTENCE = 300;
 
 /**
- * Letters and digits are no markup, mention or link; `GH-1` is a reference. Not with the flag `i`, by
- * which combining marks such as U+0345 count as letters.
+ * Letters and digits are no markup, mention or link; `GH-1` is a reference. Not with the flag `i`,
+ * by which combining marks such as U+0345 count as letters.
  */
 const NO_MARKUP =
   /^(?:(?![Gg][Hh]-\d)[\p{L}\p{N}]+(?:[\x27-][\p{L}\p{N}]+)*|[→…·×−]|[−+]?\d[\d.,]*%?)$/u;

@@ -428,8 +428,8 @@ async function* exportPolicyLog(log: PolicyLogStore): AsyncGenerator<string, voi
 }
 
 /**
- * Writes lines to a new file, or to stdout where `path` is `null`; the file has its name only once it
- * is whole and on disk.
+ * Writes lines to a new file, or to stdout where `path` is `null`; the file has its name only once
+ * it is whole and on disk.
  *
  * @throws {CommandError} where a file of this name exists, or it cannot be written; then nothing is
  * left behind

@@ -84,8 +84,8 @@ interface Answer {
 }
 
 /**
- * Decides as a new server with these files would, or as one that has run base: without store, key or
- * network.
+ * Decides as a new server with these files would, or as one that has run base: without store, key
+ * or network.
  *
  * @param body of `--request`; `null` where the sample is the whole request.
  * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.

@@ -118,8 +118,8 @@ const DEFAULT_TOTAL = milliseconds(DEFAULT_TIMEOUTS.total) / 1_000;
 const DEFAULT_CONCURRENCY = 200;
 
 /**
- * Whether the provider is a model server in the operator's network: only then is it known who stores
- * requests.
+ * Whether the provider is a model server in the operator's network: only then is it known who
+ * stores requests.
  */
 export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
   return (
@@ -333,7 +333,9 @@ function originText(origins: readonly Origin[], shown: string): string | null {
   return texts.length === 0 ? null : ` ${texts.join("; ")}`;
 }
 
-/** The overlay of the simulated provider: it leaves every secret unset, so no provider is called. */
+/**
+ * The overlay of the simulated provider: it leaves every secret unset, so no provider is called.
+ */
 function overlayText(providers: ReadonlyMap<string, JsonObject>): string {
   const rows = [...providers].map(([id, { auth }]) => {
     // An overlay's mapping merges with the row's: the other form of `auth` has to go.

@@ -164,8 +164,8 @@ export class Fields implements Origin {
   }
 
   /**
-   * `null` for an absent member, for a reference to the environment, and after a finding for a value
-   * that `read` rejects.
+   * `null` for an absent member, for a reference to the environment, and after a finding for a
+   * value that `read` rejects.
    */
   #scalar<Value>(
     name: string,
@@ -305,8 +305,8 @@ export class Fields implements Origin {
   /**
    * Reports every member without a line, by the table of its mapping. A value is never repeated.
    *
-   * @param others for keys that were not read and are not in the table; by default they are reported
-   * as unknown, so that a person looks them up.
+   * @param others for keys that were not read and are not in the table; by default they are
+   * reported as unknown, so that a person looks them up.
    */
   noteRest(rows: readonly KnownKeys[] = [], others: Omit<KnownKeys, "keys"> = UNKNOWN): void {
     for (const [name, { node }] of this.#members) {

@@ -89,7 +89,9 @@ export const formatPolicies = flagCommand(
   },
 );
 
-/** Keeps the line endings of the file: a checkout on Windows may have others than the repository. */
+/**
+ * Keeps the line endings of the file: a checkout on Windows may have others than the repository.
+ */
 function changeOf({ path, text }: Source, formatted: string | undefined): readonly Source[] {
   if (formatted === undefined || text.replaceAll("\r\n", "\n") === formatted) return [];
   return [{ path, text: text.includes("\r\n") ? formatted.replaceAll("\n", "\r\n") : formatted }];

@@ -49,7 +49,9 @@ export async function readPolicyFolder(io: CommandIo, flag: string) {
     sources.push({ path: file, text });
   }
   return {
-    /** Path for messages: relative and with `/` below the working directory; `.` for that itself. */
+    /**
+     * Path for messages: relative and with `/` below the working directory; `.` for that itself.
+     */
     shown,
     /** Policies, tests and libraries, sorted by path; paths begin with `shown`. */
     sources,

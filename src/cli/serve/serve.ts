@@ -58,7 +58,8 @@ interface MessageIo extends CommandIo {
 }
 
 /**
- * @param json of the log: messages are one JSON object a line on standard error. Standard output has
+ * @param json of the log: messages are one JSON object a line on standard error. Standard output
+ * has
  *   the log alone, whose lines contain no free text.
  */
 function messageIo(io: CommandIo, json: boolean): MessageIo {
@@ -424,8 +425,8 @@ export function checkBootstrapKey(keyText: string | undefined): void {
 
 /**
  * Gives a store without keys one `operations:manage` key (docs/deployment.md#one-machine): the one
- * in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is returned to be shown once. `null` without
- * a text to show.
+ * in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is returned to be shown once. `null`
+ * without a text to show.
  *
  * @param file for its text, written before the key exists: no key without a known text is stored;
  * `null` where a terminal shows it.
@@ -509,8 +510,8 @@ export async function createDemoKey(
 }
 
 /**
- * Makes two keys of one day and revokes those of earlier starts. @returns the text of the key for the
- * request to paste, and the id of the key that signs in to the console.
+ * Makes two keys of one day and revokes those of earlier starts. @returns the text of the key for
+ * the request to paste, and the id of the key that signs in to the console.
  */
 export async function demoKeys(store: Store, workspace: string) {
   const now = Date.now();

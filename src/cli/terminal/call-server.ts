@@ -215,9 +215,9 @@ export function unreadableAnswer(): CommandError {
 }
 
 /**
- * An answer of a server of any version by the schema of this one. A missing member, or one of another
- * type, becomes `null` where the schema allows it, otherwise an empty text, 0, false or an empty
- * list; unknown members are left out. All texts are safe for a terminal.
+ * An answer of a server of any version by the schema of this one. A missing member, or one of
+ * another type, becomes `null` where the schema allows it, otherwise an empty text, 0, false or an
+ * empty list; unknown members are left out. All texts are safe for a terminal.
  *
  * @throws {CommandError} for a text that must have a form, and is missing or has another: it could
  * get into a command.

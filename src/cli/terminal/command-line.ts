@@ -120,7 +120,9 @@ interface Subcommand<Values> {
   readonly run: (values: Values, io: CommandIo, argument: string) => Promise<number | void>;
 }
 
-/** A command whose first argument names a subcommand. @param line `common`: flags of all of them. */
+/**
+ * A command whose first argument names a subcommand. @param line `common`: flags of all of them.
+ */
 export function commandGroup<const Given extends Options>({
   common,
   commands,

@@ -47,8 +47,9 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * The database of the working directory. Its keys and policy log control the server, so one that came
- * with a checkout is refused: version control makes files readable by others, Signalbox never does.
+ * The database of the working directory. Its keys and policy log control the server, so one that
+ * came with a checkout is refused: version control makes files readable by others, Signalbox never
+ * does.
  *
  * @throws {CommandError}
  */

@@ -29,7 +29,9 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
-/** The lines of {@link formatTable}. @param textColumns the columns after them are right-aligned. */
+/**
+ * The lines of {@link formatTable}. @param textColumns the columns after them are right-aligned.
+ */
 export function tableRows(
   rows: readonly (readonly string[])[],
   textColumns: number = Number.POSITIVE_INFINITY,
@@ -155,7 +157,9 @@ export function joinTexts(texts: readonly string[], separator = ", "): string {
   return texts.filter((text) => text !== "").join(separator);
 }
 
-/** Per cent, rounded down to one digit: only the whole is 100 %, and more than nothing is not 0 %. */
+/**
+ * Per cent, rounded down to one digit: only the whole is 100 %, and more than nothing is not 0 %.
+ */
 export function percentageText(part: number, whole: number): string {
   const percentage = whole === 0 ? 0 : (part / whole) * 100;
   if (part > 0 && percentage < 0.1) return "less than 0.1 %";

@@ -70,9 +70,9 @@ const WRITABLE_BY_OTHERS = 0o022;
  * again. Call it before other imports: modules that are loaded earlier are not cached.
  *
  * Cached code is executed, so a folder that others can write to, or that may have come with a
- * checkout, is not used. Without a folder each start compiles again, without a message, because only
- * time is lost. `NODE_COMPILE_CACHE` names another folder and `NODE_DISABLE_COMPILE_CACHE` switches
- * the cache off, as for every program of Node.
+ * checkout, is not used. Without a folder each start compiles again, without a message, because
+ * only time is lost. `NODE_COMPILE_CACHE` names another folder and `NODE_DISABLE_COMPILE_CACHE`
+ * switches the cache off, as for every program of Node.
  */
 export function keepCompiledCode(environment: Record<string, string | undefined>): void {
   if (

@@ -270,8 +270,8 @@ function textOf(value: unknown) {
 const MOST_ROUNDS = 40;
 
 /**
- * By names of dialects: compiling the schema takes some ten milliseconds, and the set of dialects of
- * one process never changes.
+ * By names of dialects: compiling the schema takes some ten milliseconds, and the set of dialects
+ * of one process never changes.
  */
 const validators = new Map<string, Validator<RoutesFile>>();
 

@@ -31,9 +31,9 @@ import type {
 } from "../routes-schema.ts";
 
 /**
- * `{service}.{region}.amazonaws.com` and its variants: dual-stack hosts (`api.aws`), interface endpoints
- * (`vpce`), the partitions of China and of the European sovereign cloud. AWS's page "AWS service
- * endpoints" documents the forms.
+ * `{service}.{region}.amazonaws.com` and its variants: dual-stack hosts (`api.aws`), interface
+ * endpoints (`vpce`), the partitions of China and of the European sovereign cloud. AWS's page "AWS
+ * service endpoints" documents the forms.
  */
 const FORM =
   /^(?:[a-z0-9-]+\.)*?(?<name>[a-z][a-z0-9-]*)\.(?<region>[a-z]{2,4}(?:-[a-z]+)+-\d+)\.(?:vpce\.)?(?:amazonaws\.(?:com|com\.cn|eu)|api\.(?:aws|amazonwebservices\.com\.cn))$/;
@@ -49,8 +49,8 @@ const SIGNED_AS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Region and service of an AWS host; `null` for invalid URLs and other hosts, such as a proxy's. The
- * service is its name in signatures; `null` if the host does not determine it.
+ * Region and service of an AWS host; `null` for invalid URLs and other hosts, such as a proxy's.
+ * The service is its name in signatures; `null` if the host does not determine it.
  */
 export function awsHost(baseUrl: string) {
   const { name = "", region } = FORM.exec(URL.parse(baseUrl)?.hostname ?? "")?.groups ?? {};
@@ -299,7 +299,10 @@ function normaliseModel(id: string, row: AuthoredModel): ModelRow {
   };
 }
 
-/** `null`: the region of the provider, the capabilities of the model, all inputs that the dialect takes. */
+/**
+ * `null`: the region of the provider, the capabilities of the model, all inputs that the dialect
+ * takes.
+ */
 function normaliseEndpoint(row: AuthoredEndpoint) {
   const { id, model, provider, upstream_model: upstreamModel, batch } = row;
   return {

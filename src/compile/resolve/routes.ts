@@ -25,8 +25,8 @@ interface ResolvedTier {
 
 /**
  * A route's endpoints by rank; routes among its fallbacks are expanded with their own ranks. A
- * repeated endpoint keeps its first position, and empty tiers are dropped. Unknown endpoints, circles
- * and overlong chains have been reported already; expansion stops at them.
+ * repeated endpoint keeps its first position, and empty tiers are dropped. Unknown endpoints,
+ * circles and overlong chains have been reported already; expansion stops at them.
  */
 function resolveTiers(
   { normalised }: CompileContext,

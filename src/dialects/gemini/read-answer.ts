@@ -80,8 +80,8 @@ class AnswerReader extends AnswerEvents {
   }
 
   /**
-   * Reads an event of a stream of generateContent. There is no mark at its end: the bytes end, after
-   * a finish reason of a whole answer.
+   * Reads an event of a stream of generateContent. There is no mark at its end: the bytes end,
+   * after a finish reason of a whole answer.
    */
   readEvent(data: string): void {
     // Arguments of calls are JSON and are sent on as JSON: a number keeps its digits.

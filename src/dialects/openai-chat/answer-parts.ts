@@ -172,8 +172,8 @@ export function readCitations(annotations: JsonMember): readonly Citation[] {
 }
 
 /**
- * Counts text for the positions of citations: this protocol counts from the message's beginning, and
- * canon from the block's. Note all events, in their order.
+ * Counts text for the positions of citations: this protocol counts from the message's beginning,
+ * and canon from the block's. Note all events, in their order.
  */
 export class TextCounter {
   /** Code points of text in earlier blocks, and in the latest. */

@@ -122,8 +122,8 @@ const responseFormat = anyOf(
 /**
  * JSON Schema (2020-12) of the body of POST /v1/chat/completions
  * (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json. Members
- * that it does not list are left to the field registry (`CHAT_FIELDS`) and the setting of the route;
- * nested unknown members are sent unchanged to providers of the same protocol.
+ * that it does not list are left to the field registry (`CHAT_FIELDS`) and the setting of the
+ * route; nested unknown members are sent unchanged to providers of the same protocol.
  */
 const CHAT_COMPLETIONS_SCHEMA = {
   title: "CreateChatCompletionRequest",

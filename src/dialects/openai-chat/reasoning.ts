@@ -13,7 +13,8 @@ import type { RequestReading } from "../request-reading.ts";
 /**
  * Signatures in messages of this protocol's providers: in `reasoning_details` (`signature` of
  * texts, `data` of encrypted reasoning), and in `extra_content` of a message or of its calls, under
- * a name of their own (`thought_signature`). The protocol itself signs nothing, so it has no family.
+ * a name of their own (`thought_signature`). The protocol itself signs nothing, so it has no
+ * family.
  */
 export const THOUGHT_SIGNATURE = "thought_signature";
 
@@ -211,8 +212,8 @@ export function isFilledText(value: JsonMember): boolean {
 /**
  * The parts of the history's reasoning; call only where `noteReasoningHistory` found no feature of
  * the provider's own. A signature with our tag names the family that can read it; one without
- * belongs to the provider that sent it, which only a relay can reach again. `isWhole` is false where
- * a text beside the details differs from theirs, which no other protocol can carry.
+ * belongs to the provider that sent it, which only a relay can reach again. `isWhole` is false
+ * where a text beside the details differs from theirs, which no other protocol can carry.
  */
 export function readReasoningHistory(message: JsonObject): {
   readonly parts: readonly ReasoningPart[];

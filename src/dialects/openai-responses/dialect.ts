@@ -119,8 +119,8 @@ const responseFormat = {
 
 /**
  * JSON Schema (2020-12) of the body of POST /v1/responses (docs/protocols.md#responses). It
- * validates requests and is part of /openapi.json. The field registry (`request-facts.ts`) decides about
- * members that it does not list, by the setting of the route; unknown nested members go to
+ * validates requests and is part of /openapi.json. The field registry (`request-facts.ts`) decides
+ * about members that it does not list, by the setting of the route; unknown nested members go to
  * providers of the same protocol unchanged.
  */
 const RESPONSES_SCHEMA = {

@@ -247,7 +247,9 @@ export class ResponsesRenderer implements EventRenderer {
 
 type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-/** Item types with the prefixes of their ids; providers check them when a client sends items back. */
+/**
+ * Item types with the prefixes of their ids; providers check them when a client sends items back.
+ */
 const ID_PREFIXES = { message: "msg", reasoning: "rs", function_call: "fc" } as const;
 
 /** An output item whose `output_item.done` has not been sent. A message may get further parts. */

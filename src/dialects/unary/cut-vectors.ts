@@ -23,8 +23,8 @@ export interface CutAnswer {
 
 /**
  * Reads an answer without making numbers of its vectors: a megabyte has a hundred thousand numbers,
- * which only the caller needs, as printed. The text of a vector is decoded when it is read, because a
- * relayed answer needs none.
+ * which only the caller needs, as printed. The text of a vector is decoded when it is read, because
+ * a relayed answer needs none.
  *
  * The mark of the n-th array is the array `[n]`. No provider can write one: every array of finite
  * numbers is cut out, those with one number too, so `body` has no other such array.

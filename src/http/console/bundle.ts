@@ -13,7 +13,10 @@ export interface BundleFile {
 /** The console's page, in memory. */
 export interface Bundle {
   readonly page: BundleFile;
-  /** By their names below `/console/assets/`; each but `favicon.ico` has a hash of its content in its name. */
+  /**
+   * By their names below `/console/assets/`; each but `favicon.ico` has a hash of its content in
+   * its name.
+   */
   readonly assets: ReadonlyMap<string, BundleFile>;
 }
 

@@ -78,8 +78,9 @@ export function hasCsrfToken(headers: IncomingHttpHeaders, value: string): boole
 }
 
 /**
- * Whether no page of another origin sent it, as far as the browser reports it (Fetch Metadata, RFC 6454).
- * Other ports of this host are the same site, so the cookie comes with requests of their pages.
+ * Whether no page of another origin sent it, as far as the browser reports it (Fetch Metadata, RFC
+ * 6454). Other ports of this host are the same site, so the cookie comes with requests of their
+ * pages.
  */
 export function isFromOurPage(
   headers: IncomingHttpHeaders,

@@ -546,7 +546,9 @@ const REQUESTS: Readonly<Record<string, EndpointExample>> = {
   ...CONTROL_EXAMPLES,
 };
 
-/** A server's answers, with constant ids and times and short lists; `npm run generate` writes them. */
+/**
+ * A server's answers, with constant ids and times and short lists; `npm run generate` writes them.
+ */
 const ANSWERS: Readonly<Record<string, Pick<EndpointExample, "answer" | "stream">>> = RECORDED;
 
 /** By the id of the endpoint. */

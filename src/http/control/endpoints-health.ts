@@ -2,8 +2,8 @@ import { CALL_KINDS, type CallKind } from "../../canon/operation.ts";
 import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 
 /**
- * Figures of one process about an endpoint. Times are relative, because processes have clocks of their
- * own.
+ * Figures of one process about an endpoint. Times are relative, because processes have clocks of
+ * their own.
  */
 type EndpointFacts = ReturnType<typeof endpointFacts>;
 

@@ -107,8 +107,8 @@ export function readQuery(
 }
 
 /**
- * Calls of one workspace that wait for their turn. Many more than a few people who click through the
- * console have at once: a call that waits holds no memory.
+ * Calls of one workspace that wait for their turn. Many more than a few people who click through
+ * the console have at once: a call that waits holds no memory.
  */
 const MOST_WAITING = 15;
 

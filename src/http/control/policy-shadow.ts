@@ -33,8 +33,8 @@ export interface ShadowSource extends SummaryStore {
 }
 
 /**
- * Verdicts of a revision in shadow, with requests to try. Workspaces that the reader does not see are
- * in the numbers and in nothing else.
+ * Verdicts of a revision in shadow, with requests to try. Workspaces that the reader does not see
+ * are in the numbers and in nothing else.
  *
  * @param examples how many classes to show; 0 leaves the evidence unread. @param now milliseconds
  * since the epoch.

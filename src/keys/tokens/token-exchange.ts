@@ -216,7 +216,8 @@ export function tokenCounters() {
 
   return {
     /**
-     * The ceiling that is reached already; counts nothing. `null` too where the caller has no token.
+     * The ceiling that is reached already; counts nothing. `null` too where the caller has no
+     * token.
      */
     reached({ narrowed }: CountedCaller): "requests" | "tokens" | null {
       if (narrowed == null) return null;
@@ -321,8 +322,8 @@ export async function openTokenExchange(
   }
 
   /**
-   * The payload of a token that a key of ours has signed, also where its time is over. @throws where
-   * the signature is none of ours.
+   * The payload of a token that a key of ours has signed, also where its time is over. @throws
+   * where the signature is none of ours.
    */
   async function verifySignature(text: string, now: number) {
     try {

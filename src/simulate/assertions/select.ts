@@ -67,8 +67,8 @@ const REQUIREMENTS = ["needs", "features", "signature_families"] as const;
 const PREFERENCES = ["dimensions", "allow_fallbacks", "data_collection", "zdr"] as const;
 
 /**
- * Tests of an assertion on parts of a request: each part has to meet all conditions on it. They do not
- * depend on the table.
+ * Tests of an assertion on parts of a request: each part has to meet all conditions on it. They do
+ * not depend on the table.
  */
 export function selectionAspects(selection: Selection, table: RoutingTable) {
   const aspectOf = (
@@ -125,7 +125,9 @@ const REQUEST: Reads<SampleRequest, keyof RequestSelector> = {
   hours: ({ time }) => time.hour,
 };
 
-/** The same of a planned endpoint. An unknown fact counts as the strictest one, as in the compiler. */
+/**
+ * The same of a planned endpoint. An unknown fact counts as the strictest one, as in the compiler.
+ */
 const ENDPOINT: Reads<PlannedEndpoint, keyof EndpointSelector> = {
   providers: ({ provider }) => provider,
   regions: ({ region }, { regionGroups }) => [
@@ -223,9 +225,9 @@ const PATHS: Readonly<Partial<Record<keyof RequestSelector, string>>> = {
 
 /**
  * The distinctions that the engine must make so that an assertion selects a class as a whole or
- * not at all. Strings are those that the assertions name. Unnamed ones are equivalent to each other,
- * but not to a named one. In a set (needs, features, labels) they are not equivalent to absence:
- * `only` depends on whether there is anything else.
+ * not at all. Strings are those that the assertions name. Unnamed ones are equivalent to each
+ * other, but not to a named one. In a set (needs, features, labels) they are not equivalent to
+ * absence: `only` depends on whether there is anything else.
  *
  * Only requests must be distinguished, not endpoints: an assertion reads the plan of a class, and
  * all its requests have the same plan. The endpoints' names are listed nevertheless, for an engine

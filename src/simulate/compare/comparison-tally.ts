@@ -387,8 +387,8 @@ function addedPlain(one: PlainRequests, other: PlainRequests | undefined): Plain
 }
 
 /**
- * "environment test and workload batch", "environment test or workload batch": values of each level,
- * by how many requests have them.
+ * "environment test and workload batch", "environment test or workload batch": values of each
+ * level, by how many requests have them.
  */
 function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
   const product = (sizes: readonly number[]) => sizes.reduce((all, size) => all * BigInt(size), 1n);

@@ -46,7 +46,10 @@ export function mergeTally(into: SimulationTally, from: SimulationTally): void {
   into.isFull ||= from.isFull;
 }
 
-/** Rules and rows that some request of one side has met. Plain data, merged in any order with the same result. */
+/**
+ * Rules and rows that some request of one side has met. Plain data, merged in any order with the
+ * same result.
+ */
 export type UsageTally = Readonly<ReturnType<typeof emptyUsage>>;
 
 export function emptyUsage() {

@@ -74,8 +74,8 @@ interface Answer {
 
 /**
  * The answers of one reader for every request of a state. A request is varied only in the levels
- * that its answer depends on, so a reader that tests ten members one after the other is called about
- * ten times, not once for every combination.
+ * that its answer depends on, so a reader that tests ten members one after the other is called
+ * about ten times, not once for every combination.
  *
  * @param seen a text for each value of each level; equal for values that the reader does not
  * distinguish.

@@ -133,8 +133,8 @@ function nameOf({ policy, constraint, reason }: PolicyVerdict) {
  * Notes the verdicts of every policy of a side, over all requests of states that the
  * table does not deny.
  *
- * @param ignoresKept whether nothing is noted of content that head keeps from base: it has the names
- * of head's own, but shows nothing about head's files.
+ * @param ignoresKept whether nothing is noted of content that head keeps from base: it has the
+ * names of head's own, but shows nothing about head's files.
  */
 export function diagramUsage(
   side: SideDiagrams,

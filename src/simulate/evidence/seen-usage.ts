@@ -58,10 +58,10 @@ export interface SeenWeight {
 }
 
 /**
- * Sorts by recorded calls, descending. Every recorded call counts, so calls decide. Tokens are those
- * that providers counted and costs those that have a price, so they only break ties: a call without
- * them must not fall behind one that has them. Of two sums the one with more unknown costs may be
- * the larger one.
+ * Sorts by recorded calls, descending. Every recorded call counts, so calls decide. Tokens are
+ * those that providers counted and costs those that have a price, so they only break ties: a call
+ * without them must not fall behind one that has them. Of two sums the one with more unknown costs
+ * may be the larger one.
  */
 export function bySeen(left: SeenWeight | null, right: SeenWeight | null): number {
   if (left === null || right === null) return 0;

@@ -65,8 +65,9 @@ interface AsOfNow {
 }
 
 /**
- * The revision of a rule: `r7`, the table's for requirements of table or caller, `null` where no store has numbered the policy's content. Evidence has the beginning of the content's
- * digest there; here `policy_revisions` has the whole of it.
+ * The revision of a rule: `r7`, the table's for requirements of table or caller, `null` where no
+ * store has numbered the policy's content. Evidence has the beginning of the content's digest
+ * there; here `policy_revisions` has the whole of it.
  */
 type ShowRevision = (decided: { readonly revision: string }) => string | null;
 
@@ -160,8 +161,8 @@ export function policyRevisions({ policies }: Pick<PolicySet, "policies">): Json
 }
 
 /**
- * For each entry of a trace the candidates that it judged. Candidates excluded by a preference or an
- * approval are not checked later, and to report that they passed would be a guess. All policies
+ * For each entry of a trace the candidates that it judged. Candidates excluded by a preference or
+ * an approval are not checked later, and to report that they passed would be a guess. All policies
  * are evaluated for the same candidates.
  */
 function policyCandidates(

@@ -2,7 +2,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import { type JobInput, jobRunner } from "./job-runner.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 
-/** Jobs to decide; none: a request for the tally. A thread answers one at a time, in their order. */
+/**
+ * Jobs to decide; none: a request for the tally. A thread answers one at a time, in their order.
+ */
 export type JobRequest = readonly number[];
 
 /** The first one is sent before any request: the thread is ready. */

@@ -25,8 +25,9 @@ import type { OfSides } from "../sample-request.ts";
 
 /**
  * The members that a policy reads on either side, each with the values of its closed list, the
- * names of both tables, those that only the policy has, and one that none has. Names that the policy takes for equal are one
- * value: those that it does not contain, and that are in the same region groups.
+ * names of both tables, those that only the policy has, and one that none has. Names that the
+ * policy takes for equal are one value: those that it does not contain, and that are in the same
+ * region groups.
  */
 export function latentFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
   const declared = JSON.stringify(tables);
@@ -318,8 +319,8 @@ export interface LatentField {
   readonly path: string;
   readonly row: LatentRow;
   /**
-   * The names that each value represents, as files have them. Values that the policy takes for equal
-   * share one.
+   * The names that each value represents, as files have them. Values that the policy takes for
+   * equal share one.
    */
   readonly values: readonly (readonly string[])[];
   /** The index of the value that an input has. */

@@ -39,9 +39,9 @@ interface ChangedPolicy extends OfSides<LoadedPolicy | null> {
 export type RuleLocation = (policy: string, rule: string) => SideLocation | null;
 
 /**
- * Changed decisions of policies, by content or data, for rows that no file has yet: an endpoint with
- * another retention, a workspace of another tier. Each changed policy gets every
- * combination of the values that it can distinguish, for one endpoint at a time, on both sides.
+ * Changed decisions of policies, by content or data, for rows that no file has yet: an endpoint
+ * with another retention, a workspace of another tier. Each changed policy gets every combination
+ * of the values that it can distinguish, for one endpoint at a time, on both sides.
  *
  * @returns `null` where no policy changed, or the table has no workspace that reaches an endpoint.
  */

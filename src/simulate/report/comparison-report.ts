@@ -87,8 +87,8 @@ interface Entry {
 }
 
 /**
- * Groups with recorded calls come first; then by the worst change, recorded use, shapes and key: the
- * same order for the same trees and evidence.
+ * Groups with recorded calls come first; then by the worst change, recorded use, shapes and key:
+ * the same order for the same trees and evidence.
  */
 function bySeverity(left: Entry, right: Entry) {
   return (

@@ -1,8 +1,8 @@
 import { REPORT_SCHEMA, type SimulationReport } from "./report.ts";
 
 /**
- * The report as canonical bytes: the members of its schema and no others, in their order; of maps, all
- * objects, sorted by name.
+ * The report as canonical bytes: the members of its schema and no others, in their order; of maps,
+ * all objects, sorted by name.
  */
 export function formatJson(report: SimulationReport): string {
   return `${JSON.stringify(arranged(report, REPORT_SCHEMA), null, 2)}\n`;

@@ -164,8 +164,8 @@ const SORTED = SORTS.map((sort) => ({ sort }));
 
 /**
  * Orders of the candidates that a narrowing leaves, for callers who accept fallbacks. All orders
- * of the same candidates lead to the same ones, unless a policy reads positions: then every order is
- * tried. Otherwise only two orders show more than the route's own. A sort by price shows changed
+ * of the same candidates lead to the same ones, unless a policy reads positions: then every order
+ * is tried. Otherwise only two orders show more than the route's own. A sort by price shows changed
  * prices. And where an obligation puts a region first, the route's own order can hide it: then each
  * provider is put first once, and candidates share a tier.
  */

@@ -47,9 +47,9 @@ const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The distinctions that a policy can make. A Rego program gives the permuted answer to a permuted input if it
- * does not contain the permuted strings, and looks neither into strings nor at their order. Such
- * strings need not be tried one by one.
+ * The distinctions that a policy can make. A Rego program gives the permuted answer to a permuted
+ * input if it does not contain the permuted strings, and looks neither into strings nor at their
+ * order. Such strings need not be tried one by one.
  */
 export function policyReader({
   contract,

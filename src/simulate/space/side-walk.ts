@@ -200,8 +200,8 @@ export type SideWalk = ReturnType<typeof sideWalk>;
 
 /**
  * The nodes of one side, and where each step leads from each of them. Preferences only choose the
- * node where a walk begins and the order of its candidates, which no approval depends on. One walk is
- * therefore enough for all preferences that leave the same candidates.
+ * node where a walk begins and the order of its candidates, which no approval depends on. One walk
+ * is therefore enough for all preferences that leave the same candidates.
  */
 export function sideWalk(view: SideView) {
   const { table, opened } = view;

@@ -106,7 +106,9 @@ function hourClass(readers: readonly ClockReader[], hour: number): string {
     .join();
 }
 
-/** Weekdays that a reader does not name are alike to it if it only compares with its own strings. */
+/**
+ * Weekdays that a reader does not name are alike to it if it only compares with its own strings.
+ */
 function weekdayClass(readers: readonly ClockReader[], weekday: string): string {
   const isDistinguished = readers.some(
     ({ names, inspects, relates }) => names(weekday) || inspects.length > 0 || relates,
@@ -147,7 +149,9 @@ const LAST_INSTANT = Date.UTC(2036, 0, 1);
 const STEP = HOUR / 4;
 const WEEK = 7 * DAY;
 
-/** Instants that show every combination of the zones' clocks. Each set of offsets needs one week. */
+/**
+ * Instants that show every combination of the zones' clocks. Each set of offsets needs one week.
+ */
 function instantsOf(zones: readonly string[]): readonly number[] {
   const changes = [...new Set([FIRST_INSTANT, ...zones.flatMap(changesOf)])].toSorted(
     (left, right) => left - right,

@@ -25,15 +25,15 @@ import { unknownRecord } from "../stored-evidence.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * The log as batches: a row holds many records as lines (`batch/batch-lines.ts`); `lowest` and `highest`
- * are the smallest and largest of their request ids, by which look-ups find it. Columns that
- * look-ups read stand before the records: SQLite then reads no other page for them.
+ * The log as batches: a row holds many records as lines (`batch/batch-lines.ts`); `lowest` and
+ * `highest` are the smallest and largest of their request ids, by which look-ups find it. Columns
+ * that look-ups read stand before the records: SQLite then reads no other page for them.
  *
  * `evidence_requests` has the requests that run, each with the first position of its decision's
- * batch, in one tree of a few pages: every commit writes them. `evidence_checkpoint` is the position
- * up to which `roll_ups` (counts) are written; what follows it is counted again after a crash.
- * `evidence_start` is where the log begins: it moves with every step of a prune, whose anchor is
- * written first, so that an interrupted prune leaves a log that verifies.
+ * batch, in one tree of a few pages: every commit writes them. `evidence_checkpoint` is the
+ * position up to which `roll_ups` (counts) are written; what follows it is counted again after a
+ * crash. `evidence_start` is where the log begins: it moves with every step of a prune, whose
+ * anchor is written first, so that an interrupted prune leaves a log that verifies.
  */
 export const BATCHES = `
 CREATE TABLE evidence_batches (
@@ -107,7 +107,9 @@ export function batchTable(connection: Connection) {
     after(position: number): readonly StoredBatch[] {
       return pageOf(sql.after.iterate(position));
     },
-    /** Batches with a last position between the two, the newest first. @param workspace `null`: any */
+    /**
+     * Batches with a last position between the two, the newest first. @param workspace `null`: any
+     */
     before(before: number, after: number, workspace: string | null): readonly StoredBatch[] {
       return pageOf(sql.before.iterate(before, after, workspace, workspace));
     },

@@ -133,8 +133,8 @@ function rowAt(database: DatabaseSync, position: number): ChainLink | null {
 /**
  * Whether a log is the continuation of what was known of it.
  *
- * @param stored the row at the expected position; `null` where there is none, which a prune explains if
- * the log continues
+ * @param stored the row at the expected position; `null` where there is none, which a prune
+ * explains if the log continues
  */
 export function judge(
   expected: ChainLink,

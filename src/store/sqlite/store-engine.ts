@@ -196,7 +196,8 @@ export function storeEngine(
       try {
         requestedAt = now;
         if (request.operation === "store.close") return perform(request);
-        // Before: a checkpoint would fill a truncated file with zeros. After: the write may be lost.
+        // Before: a checkpoint would fill a truncated file with zeros. After: the write may be
+        // lost.
         const before = check();
         if (before !== null) return failed(before, "no");
         const began = performance.now();

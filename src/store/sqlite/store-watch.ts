@@ -104,8 +104,8 @@ export function storeWatch(path: string, database: DatabaseSync, readOnly: boole
       return checkFiles(false) ?? diverged;
     },
     /**
-     * Reads the end of the log by a connection of its own, at most once a second; {@link check} gives
-     * what was wrong. Call it outside of transactions.
+     * Reads the end of the log by a connection of its own, at most once a second; {@link check}
+     * gives what was wrong. Call it outside of transactions.
      *
      * @param expected the newest row that this process knows as durable
      * @param now milliseconds since the epoch

@@ -9,7 +9,9 @@ import { temporaryFolder, GIT_ENVIRONMENT, writeTo } from "./repository.ts";
 const EXAMPLES = join(import.meta.dirname, "../../../docs/examples");
 const POLICY = readFileSync(join(EXAMPLES, "eu-fallback/policies/eu-residency.rego"), "utf8");
 
-/** The example of docs/simulate.md with its policy in shadow, and a hospital that may go anywhere. */
+/**
+ * The example of docs/simulate.md with its policy in shadow, and a hospital that may go anywhere.
+ */
 function routes(example: string): string {
   return readFileSync(join(EXAMPLES, example, "routes.yaml"), "utf8")
     .replace("eu-residency: enforce", "eu-residency: shadow")

@@ -70,8 +70,8 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Parts of a total in the shares of weights, in steps; the first has the rest. All measures above are
- * whole for 200 requests, so that parts of whole steps add up to the total in every table.
+ * Parts of a total in the shares of weights, in steps; the first has the rest. All measures above
+ * are whole for 200 requests, so that parts of whole steps add up to the total in every table.
  */
 function parts(total: number, weights: readonly number[], step: number): readonly number[] {
   const sum = weights.reduce((all, weight) => all + weight, 0);
@@ -403,7 +403,9 @@ const added = (rows: readonly SpendFigures[]): SpendFigures =>
     rows.reduce((sum, { unpriced_requests }) => sum + unpriced_requests, 0),
   );
 
-/** The cost of a day, of which each hour of the day has the same part; of the last one two hours. */
+/**
+ * The cost of a day, of which each hour of the day has the same part; of the last one two hours.
+ */
 function hoursOf(day: string, cost: number): Spend["groups"] {
   const hours = day === DAYS.at(-1) ? 2 : 24;
   return Array.from({ length: hours }, (_, hour) => ({

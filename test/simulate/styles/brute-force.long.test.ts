@@ -6,7 +6,9 @@ import { decideBothWays } from "../every-request.ts";
 import { narrowings, twoSides } from "../random-sides.ts";
 import { compiledSources } from "../small-sides.ts";
 
-/** The styles name values of `bench/scale-configuration.ts`; the small universe has these instead. */
+/**
+ * The styles name values of `bench/scale-configuration.ts`; the small universe has these instead.
+ */
 const SMALL: Readonly<Record<string, string>> = {
   trial: "eu",
   audit: "eu",

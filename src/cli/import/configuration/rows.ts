@@ -360,8 +360,8 @@ export function asId(text: string, fallback: string): string {
 }
 
 /**
- * `null` for a probable credential, and if no character remains. @param most characters, which leave
- * space for a number.
+ * `null` for a probable credential, and if no character remains. @param most characters, which
+ * leave space for a number.
  */
 function respelt(text: string, form: RegExp, others: RegExp, most: number): string | null {
   if (looksLikeSecret(text)) return null;

@@ -213,7 +213,9 @@ const RATES: readonly (readonly [name: string, rate: string, only?: ModelOperati
   ["input_cost_per_query", "search", "rerank"],
 ];
 
-/** `price` of an endpoint; `null` where the source has none. Custom prices are in either mapping. */
+/**
+ * `price` of an endpoint; `null` where the source has none. Custom prices are in either mapping.
+ */
 function priceOf(
   params: Fields,
   info: Fields,

@@ -274,8 +274,8 @@ function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration
 }
 
 /**
- * Expands rows with `*` to the models of `--models` and those that other parts of the file name. A row
- * of routes.yaml is one model, so the user has to name the others.
+ * Expands rows with `*` to the models of `--models` and those that other parts of the file name. A
+ * row of routes.yaml is one model, so the user has to name the others.
  *
  * @param groups is added to.
  * @param requestedNames names that the file uses elsewhere.

@@ -354,7 +354,9 @@ interface ModelNames {
   readonly groups: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Adds a workspace for each team, or one for all, and a command for each key. @param root the file. */
+/**
+ * Adds a workspace for each team, or one for all, and a command for each key. @param root the file.
+ */
 export function addTenants(root: Fields, names: ModelNames, imported: ImportedConfiguration): void {
   const { report, keyCommands, labels, workspaces, answers } = imported;
   const all = [...new Set(names.routes.values())];

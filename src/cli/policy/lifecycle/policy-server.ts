@@ -42,8 +42,8 @@ const LARGEST = 256 * 1024 * 1024;
 const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v4";
 
 /**
- * Reads the simulation report that the approver has seen. Its reference has the SHA-256 of the file's
- * bytes and facts of the report.
+ * Reads the simulation report that the approver has seen. Its reference has the SHA-256 of the
+ * file's bytes and facts of the report.
  *
  * @param path of a report of `signalbox simulate --format json`.
  * @throws {UsageError} for another file, and for a report about other content.
@@ -183,7 +183,8 @@ function sha256Of(text: string | Uint8Array) {
 
 /**
  * Names the parts in which two simulation reports of one promotion differ. Names of trees, commits,
- * positions in files, warnings and evidence are not compared: they depend on where a report was made.
+ * positions in files, warnings and evidence are not compared: they depend on where a report was
+ * made.
  */
 export function reportDifferences(left: JsonObject, right: JsonObject): readonly string[] {
   return Object.entries(COMPARED).flatMap(([part, paths]) => {

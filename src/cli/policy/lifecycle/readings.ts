@@ -85,8 +85,8 @@ async function formatList(answer: JsonObject, server: PolicyServer): Promise<str
 }
 
 /**
- * Adds the missing requirements. They depend on the caller and are not in the list, so policies with
- * a candidate are read one by one.
+ * Adds the missing requirements. They depend on the caller and are not in the list, so policies
+ * with a candidate are read one by one.
  */
 async function withMissing(views: readonly PolicyView[], server: PolicyServer) {
   const complete: PolicyView[] = [];

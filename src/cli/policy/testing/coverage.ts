@@ -33,10 +33,10 @@ interface WatchedPolicy {
 }
 
 /**
- * Instruments a policy: OPA's test runner reports covered lines, but no values of rules. In a copy of
- * the policy `pass.<constraint>` and `reason.<constraint>` are renamed. New rules of the old names
- * print the values of the renamed ones, under the test's own input, data and replacements, and return
- * them.
+ * Instruments a policy: OPA's test runner reports covered lines, but no values of rules. In a copy
+ * of the policy `pass.<constraint>` and `reason.<constraint>` are renamed. New rules of the old
+ * names print the values of the renamed ones, under the test's own input, data and replacements,
+ * and return them.
  *
  * The policy's own references are renamed too, so that only queries of a test are recorded and a
  * reason rule that reads `pass` does not recurse.
@@ -193,7 +193,9 @@ function judge({ contract, digest }: CompiledPolicy, sighting: Sighting) {
   ).map(({ verdict, reason }) => ({ requested: sighting.requested, verdict, reason }));
 }
 
-/** Verdicts that tests have to cover, with the input for each, of a gate and of a set constraint. */
+/**
+ * Verdicts that tests have to cover, with the input for each, of a gate and of a set constraint.
+ */
 const VERDICT_GAPS = [
   ["pass", "CONSTRAINT_NEVER_SEEN_PASSING", "which it passes", "of which every candidate passes"],
   [

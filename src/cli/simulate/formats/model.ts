@@ -77,7 +77,9 @@ export function modelOf(report: SimulationReport) {
   };
 }
 
-/** An endpoint's other provider comes before the approvals that it needs: headlines have the first. */
+/**
+ * An endpoint's other provider comes before the approvals that it needs: headlines have the first.
+ */
 function worstFirst(entries: CauseReport["entries"]): CauseReport["entries"] {
   const movesProvider = ({ kind, path }: ChangedEntry) =>
     kind === "endpoint" && path.endsWith(".provider");
@@ -105,7 +107,9 @@ function assertionsOf(assertions: AssertionsReport, complete: boolean) {
       label: isPassed && !complete ? "PASS so far" : status,
       /** An assertion may fail in one of both views only, which its message names. */
       lookedAt: VIEW_TEXTS[view],
-      /** That the waiver can go; `null` where it is needed, maybe by classes not decided, or absent. */
+      /**
+       * That the waiver can go; `null` where it is needed, maybe by classes not decided, or absent.
+       */
       needless:
         isPassed && waiver !== null && complete
           ? `the waiver can go (${waiverText(waiver)})`

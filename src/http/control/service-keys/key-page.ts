@@ -157,7 +157,8 @@ function readBudget(
   const { usd, tokens, per, time_zone: timeZone } = requested;
   const window = { per, timeZone };
   if (usd !== undefined && tokens === undefined) return { usd, ...window };
-  // No tokens are no budget: a body with both amounts, or with none, is refused by the field's rule.
+  // No tokens are no budget: a body with both amounts, or with none, is refused by the field's
+  // rule.
   return { tokens: usd === undefined ? (tokens ?? 0) : 0, ...window };
 }
 

@@ -5,8 +5,8 @@ const LEASE = 20_000;
 export const BATCH_REJECTED = "SB001";
 
 /**
- * The log as batches: a row holds many records as lines (`store/batch/batch-lines.ts`), `lowest` and
- * `highest` are the smallest and largest of their request ids, by which look-ups find it.
+ * The log as batches: a row holds many records as lines (`store/batch/batch-lines.ts`), `lowest`
+ * and `highest` are the smallest and largest of their request ids, by which look-ups find it.
  *
  * A process writes its records to `evidence_written` and `evidence_requests`, rows of its own only:
  * replicas do not wait for each other, and PostgreSQL's group commit shares the disk among them.

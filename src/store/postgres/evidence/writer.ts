@@ -172,7 +172,9 @@ export function evidenceWriter(
       return found;
     },
     compare,
-    /** Resolves when it is on disk. @throws {StoreUnavailableError} if unknown: hand it over again */
+    /**
+     * Resolves when it is on disk. @throws {StoreUnavailableError} if unknown: hand it over again
+     */
     append(records: readonly NewRecord[]): Promise<Appended> {
       // One after the other: the numbers of a process's batches rise.
       const appended = previous.then(() => appendNext(records));

@@ -89,7 +89,9 @@ function meets(
   return values.includes(found.get(dimension) ?? "");
 }
 
-/** A line without a condition stands for every plain request; one of several conditions is named. */
+/**
+ * A line without a condition stands for every plain request; one of several conditions is named.
+ */
 function expectPlainRequests(report: ReportModel, groupOf: GroupOf) {
   const met = { plain: 0, conditional: 0 };
   for (const group of report.declared.groups) {
@@ -108,7 +110,8 @@ function expectPlainRequests(report: ReportModel, groupOf: GroupOf) {
     for (const sample of plainRequests(group)) {
       const has = (one: ChangeGroup["conditions"][number]): boolean => meets(sample, one);
       const isMeant = any ? conditions.some(has) : conditions.every(has);
-      // A comparison by vitest of each of some thousand requests would take longer than deciding it.
+      // A comparison by vitest of each of some thousand requests would take longer than deciding
+      // it.
       if ((groupOf(sample) === id) !== isMeant)
         expect.fail(`${text}: ${isMeant ? "lacks" : "also stands for"} ${JSON.stringify(sample)}`);
     }

@@ -59,7 +59,9 @@ function processorOf({ endpoint, provider, region, host }: CandidateReport) {
   return [endpoint, provider, region, host].join("\n");
 }
 
-/** Whether only callers with preferences are refused: plain requests that get elsewhere matter more. */
+/**
+ * Whether only callers with preferences are refused: plain requests that get elsewhere matter more.
+ */
 export function refusesPreferencesOnly({ tag, group }: Pick<Effect, "tag" | "group">): boolean {
   return tag === "BREAKS" && Object.keys(group.example.preferences ?? {}).length > 0;
 }
@@ -183,9 +185,9 @@ function dependsOnPrice({ example }: ChangeGroup, { entries }: CauseReport): boo
 }
 
 /**
- * Requests with conditions have a line where they are refused, where plain ones see no change, where
- * plain ones do not gain as they do and the condition is no preference of the caller, and where they
- * alone meet a failing gate.
+ * Requests with conditions have a line where they are refused, where plain ones see no change,
+ * where plain ones do not gain as they do and the condition is no preference of the caller, and
+ * where they alone meet a failing gate.
  */
 function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] {
   const isUnconditional = ({ group }: Cell) => conditionCount(group.example) === 0;

@@ -315,8 +315,8 @@ type QuestionReport = Pick<
 >;
 
 /**
- * The question that a reviewer has to answer about a cause; empty where there is none. It names what
- * it is about, because other causes of the change have questions too.
+ * The question that a reviewer has to answer about a cause; empty where there is none. It names
+ * what it is about, because other causes of the change have questions too.
  */
 export function questionOf(
   cause: CauseReport,

@@ -63,7 +63,9 @@ const MOST_CHANGES = 6;
 
 export type Screen = ReturnType<typeof screenOf>;
 
-/** The first screen, for a decision in thirty seconds; the same facts in every format for people. */
+/**
+ * The first screen, for a decision in thirty seconds; the same facts in every format for people.
+ */
 export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatContext, "verdict">) {
   const { causes, changing, complete, unchanged } = report;
   const failing = (verdict?.gates ?? []).flatMap(({ name, passed }) => (passed ? [] : [name]));
