@@ -115,6 +115,8 @@ export const EMULATED_FORMATS = [
  * Whether this endpoint gets a response format as a forced tool: only where the route declares it,
  * the endpoint has tools and not the format, and the request leaves tool choice and reasoning free,
  * which providers refuse together with a forced tool (docs/protocols.md#schemas-as-tools).
+ *
+ * @example emulatesFormat(route, shape, endpoint)
  */
 export function emulatesFormat(
   route: Pick<RouteRow, "emulateSchema">,

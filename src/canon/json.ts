@@ -201,7 +201,11 @@ function isEscaped(text: string, quote: number): boolean {
   return (quote - at) % 2 === 0;
 }
 
-/** Position of the next character that is not JSON white space. */
+/**
+ * Position of the next character that is not JSON white space.
+ *
+ * @example afterSpace("{  1}", 1) // 3
+ */
 export function afterSpace(text: string, from: number): number {
   let at = from;
   while (" \n\r\t".includes(text.charAt(at)) && at < text.length) at += 1;

@@ -31,7 +31,11 @@ export const POLICY_TIME_SCHEMA = {
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 
-/** Whether this Node knows the time zone: an IANA name, no offset such as `+01:00`. */
+/**
+ * Whether this Node knows the time zone: an IANA name, no offset such as `+01:00`.
+ *
+ * @example isTimeZone("Europe/Berlin") // true
+ */
 export function isTimeZone(name: string): boolean {
   // Offsets have no summer time.
   if (!/^[A-Za-z]/.test(name)) return false;
@@ -55,6 +59,8 @@ const OFFSET = /GMT(?:(?<sign>[+-])(?<hours>\d\d):(?<minutes>\d\d))?/;
 
 /**
  * How far the clock of a zone is ahead of UTC, in milliseconds; daylight saving time included.
+ *
+ * @example zoneOffset("Asia/Kathmandu", 0) // 19_800_000
  *
  * @param at milliseconds since the epoch.
  * @throws {RangeError} for a zone that this Node's database does not have.

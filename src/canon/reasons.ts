@@ -236,6 +236,8 @@ export function denialError(
 
 /**
  * The denial with title and owners of its policy, and the link that routes.yaml has a template for.
+ *
+ * @example denialError(withContact(denial, table, policies), paths)
  */
 export function withContact(
   denial: Denial,

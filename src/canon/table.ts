@@ -553,6 +553,8 @@ export interface PolicySettings {
 /**
  * Whether a provider is called without TLS by permission. Loopback traffic needs none: it stays on
  * the machine.
+ *
+ * @example isPlaintext({ plaintext: true, baseUrl: "http://10.0.0.7" }) // true
  */
 export function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
   return plaintext === true && /^http:/i.test(baseUrl);

@@ -40,6 +40,8 @@ export interface Approval {
  * (docs/concepts.md#how-a-decision-is-made). A fallback that lacks something denies the request, or
  * is left out if the route has `on_gap: narrow`.
  *
+ * @example applyApprovals(table, workspace, route, shape, candidates, trace)
+ *
  * @returns the candidates that passed all approvals; on a denial, those that were checked.
  */
 export function applyApprovals(
@@ -79,6 +81,11 @@ interface AppliedApproval {
   readonly remaining: readonly Candidate[];
 }
 
+/**
+ * Result of one approval for the candidates that passed the earlier ones.
+ *
+ * @example applyApproval(route, approval, candidates).remaining
+ */
 export function applyApproval(
   route: RouteRow,
   approval: Approval,
@@ -112,7 +119,11 @@ function approvalsFor(
   ];
 }
 
-/** Approvals of every request, checked after its needs and features, in this order. */
+/**
+ * Approvals of every request, checked after its needs and features, in this order.
+ *
+ * @example endpointApprovals(table, workspace, shape)
+ */
 export function endpointApprovals(
   table: RoutingTable,
   { approve }: WorkspaceRow,
@@ -136,7 +147,13 @@ export function endpointApprovals(
   ];
 }
 
-/** @param shape of the request; decides whether a response format may be emulated. */
+/**
+ * Approvals of one capability that the request needs.
+ *
+ * @example capabilityApprovals(workspace, route, shape, "tools")
+ *
+ * @param shape of the request; decides whether a response format may be emulated.
+ */
 export function capabilityApprovals(
   workspace: WorkspaceRow,
   route: RouteRow,
@@ -275,6 +292,8 @@ const CEILING_APPROVALS: Readonly<Record<Ceiling, Pick<Approval, "constraint" | 
  * Leaves out the candidates whose provider's contract exceeds the workspace's ceilings. It runs
  * before the caller's preferences, so that no preference changes its result. If no candidate
  * remains, the request is denied and all candidates are returned, so that the trace is complete.
+ *
+ * @example applyCeilings(table, workspace, route, trace)
  */
 export function applyCeilings(
   table: RoutingTable,

@@ -40,13 +40,19 @@ const FIRST_DAY: Readonly<Record<PolicyTime["day"], number>> = {
   weekend: 1_768_003_200_000,
 };
 
-/** An instant of a window in UTC: its first in the week of 5 January 2026. */
+/**
+ * An instant of a window in UTC: its first in the week of 5 January 2026.
+ *
+ * @example instantOf({ day: "weekday", hour: "morning" })
+ */
 export function instantOf({ day, hour }: PolicyTime): number {
   return FIRST_DAY[day] + HOUR_BUCKETS.indexOf(hour) * BUCKET * HOUR;
 }
 
 /**
  * A window with the local time of these zones.
+ *
+ * @example windowIn(["Europe/Berlin"], Date.now()).local
  *
  * @param when milliseconds since the epoch, or a window. Zones that a window does not have get the
  * time of {@link instantOf}.
@@ -60,7 +66,11 @@ export function windowIn(zones: readonly string[], when: number | PolicyTime): P
   return { day, hour, local: { ...local, ...Object.fromEntries(inZones) } };
 }
 
-/** The time as the policies of a set read it. */
+/**
+ * The time as the policies of a set read it.
+ *
+ * @example policyTime({ readsTime: false, zones: [] }, 0) // ANY_TIME
+ */
 export function policyTime(
   { readsTime, zones }: Pick<PolicySet, "readsTime" | "zones">,
   when: number | PolicyTime,
@@ -85,6 +95,8 @@ interface Circumstances {
 /**
  * Input of policies for a request: names of the table, enums, booleans and buckets
  * (docs/policies.md#what-a-policy-may-read).
+ *
+ * @example policyInput(table, workspace, identity, route, shape, null, circumstances, candidates)
  */
 export function policyInput(
   table: RoutingTable,
@@ -115,7 +127,11 @@ export function policyInput(
   };
 }
 
-/** Members of the input that depend on the request's shape only. */
+/**
+ * Members of the input that depend on the request's shape only.
+ *
+ * @example requestInput({ needs: ["tools"], maxOutput: "to_4k" }).max_output // "to_4k"
+ */
 export function requestInput({ needs, stream, context, maxOutput, reasoningEffort }: RequestShape) {
   return { needs, stream, context, max_output: maxOutput, reasoning_effort: reasoningEffort };
 }

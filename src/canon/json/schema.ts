@@ -165,7 +165,11 @@ export function whole<const Properties extends Readonly<Record<string, object>>>
   return { ...complete(properties, description), additionalProperties: false } as const;
 }
 
-/** The same, or `null`. */
+/**
+ * The same, or `null`.
+ *
+ * @example wholeOrNull({ id: TEXT }, "Absent before the first call.")
+ */
 export function wholeOrNull<const Properties extends Readonly<Record<string, object>>>(
   properties: Properties,
   description: string,
