@@ -528,6 +528,8 @@ describe("a requirement of a body", () => {
       features: ["count_tokens"],
       stream: false,
     });
+    const limited = read({ ...counted, max_tokens: 5 }, NO_HEADERS, countTokensSurface);
+    expect(limited.shape.maxOutput).toBe("unspecified");
     expect(countTokensSurface.refuseUnknown({ ...counted, max_tokens: 5 }, "reject")).toMatchObject(
       {
         code: "unknown_field",

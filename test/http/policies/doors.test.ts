@@ -82,8 +82,8 @@ describe("policies.managed_by", () => {
       });
       // Nor does it learn which they are, or whether there is such a policy.
       expect(answer.text).not.toContain("office");
-      const nobody = await ask(await fixture.key("acme"), row, "nobody");
-      expect(nobody.json.error.code).toBe("not_managed_here");
+      const unknownPolicy = await ask(await fixture.key("acme"), row, "nobody");
+      expect(unknownPolicy.json.error.code).toBe("not_managed_here");
     },
   );
 
